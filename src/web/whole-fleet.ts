@@ -111,6 +111,7 @@ const UNKNOWN: Omit<ListedRouter, 'name' | 'url' | 'labels'> = {
   byteBudget: null,
   firmware: null,
   device: NO_DEVICE,
+  traffic: null,
   availability: '',
 };
 

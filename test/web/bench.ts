@@ -48,6 +48,7 @@ export const ROUTER: RouterSummary = {
     wan: 'wan1',
     uptimeSeconds: 90_000,
   },
+  traffic: { interface: 'lte2', receiveBytesPerSecond: 150_000, transmitBytesPerSecond: 12_500 },
 };
 
 const FAULT = { step: 'http', resource: 'lte2', error: 'No answer' } as const;

@@ -176,6 +176,7 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
   'paused-or-retired': {},
   'poll-begun': {},
   'facts-recalled': { counts: (_event, _rules, state) => countChanges(state) },
+  'history-recalled': {},
   'firmware-listed': {},
   polled: { lines: renderPoll, counts: (_event, _rules, state) => countChanges(state) },
   reached: {

@@ -17,6 +17,7 @@ import {
   type RouterState,
   toTime,
 } from './router-state.ts';
+import { parseStoredHistory } from './stored-history.ts';
 
 /**
  * Maximum time that logs wait for a successful poll after one that could not connect or log in, so that such a router
@@ -61,6 +62,16 @@ const REDUCERS: {
   },
   'facts-recalled'(state, { text }) {
     state.changes.recall(text);
+    return NOTHING;
+  },
+  'history-recalled'(state, { text }, at) {
+    const stored = parseStoredHistory(text);
+    if (!stored) return NOTHING;
+    state.history.recall(stored.history, at);
+    const { facts } = stored;
+    if (!facts) return NOTHING;
+    state.recalled = { ...facts, readAtMs: Math.min(facts.readAtMs, at.wallMs) };
+    state.staleAtMs = at.ms;
     return NOTHING;
   },
   'firmware-listed'(state, { versions }) {
@@ -137,7 +148,8 @@ function reducePoll(state: RouterState, event: RouterEventOf<'polled'>, at: Mome
   state.rates.record(result.resources);
   // While a router is down, only its last signal is known.
   const signal = isUp ? state.device.summary.signal?.value : undefined;
-  state.history.add({ isUp, signal, lagMs, durationMs }, at.ms);
+  state.traffic = isUp ? state.rates.findTraffic(state.device.wanInterfaces) : undefined;
+  state.history.add({ isUp, signal, lagMs, durationMs, traffic: state.traffic, holdMs: quietMs }, at.ms);
   const hasOtherCertificate = (certificateNotAfterMs ?? state.certificateNotAfterMs) !== state.certificateNotAfterMs;
   if (hasOtherCertificate) state.certificateNotAfterMs = certificateNotAfterMs;
   return [
@@ -152,6 +164,7 @@ function reduceSuccess(state: RouterState, quietMs: number, at: Moment): void {
   state.staleAtMs = at.ms + quietMs;
   state.failures = 0;
   state.failure = undefined;
+  state.recalled = undefined;
   enter(state, 'up', at);
   state.lastSuccessMs = at.wallMs;
   state.lastSuccess = toTime(at.wallMs);

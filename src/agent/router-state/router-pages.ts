@@ -39,6 +39,7 @@ export interface RouterSurroundings {
 export function summarizeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterSummary {
   const { name, url, labels, byte_budget: budget } = around.settings;
   const lifecycle = around.lifecycle();
+  const { recalled } = state;
   return {
     name,
     url,
@@ -47,7 +48,7 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     since: state.since,
     isFirstState: state.isFirstReach,
     isStale: at.ms >= state.staleAtMs,
-    lastSuccess: state.lastSuccess,
+    lastSuccess: state.lastSuccess ?? toTime(recalled?.readAtMs),
     retryAfter: toTime(findRetryAfterMs(state, at)),
     failure: state.failure ?? null,
     fault: state.fault ?? null,
@@ -58,8 +59,9 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     logLossSince: toTime(findLossSinceMs(state.logs.values(), at)),
     bytesToday: around.bytes().budget.usedBytes,
     byteBudget: budget.perDay === 0 ? null : budget.perDay,
-    firmware: state.identity.firmware ?? null,
-    device: state.device.summary,
+    firmware: state.identity.firmware ?? recalled?.firmware ?? null,
+    device: recalled?.device ?? state.device.summary,
+    traffic: (state.reach === 'up' && state.traffic) || null,
   };
 }
 
@@ -71,7 +73,7 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
   const resources = describeResources(state, at.ms);
   return {
     ...summarizeRouter(state, around, at),
-    serial: state.identity.serial ?? null,
+    serial: state.identity.serial ?? state.recalled?.serial ?? null,
     resources,
     session: {
       state: state.session,

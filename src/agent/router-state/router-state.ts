@@ -4,6 +4,7 @@ import type { Labels } from '../../model/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
 import type { FirmwareVersion, PollResult } from '../../status/index.ts';
 import type {
+  InterfaceRate,
   PollFault,
   ResourceSummary,
   RouterFailureSummary,
@@ -13,7 +14,7 @@ import type {
 import type { RouterStateName } from '../metrics/self-metrics.ts';
 import type { RecordOrigin } from '../views/recent-records.ts';
 import { DeviceChanges } from './device-changes.ts';
-import { DeviceFacts, InterfaceRates } from './device-facts.ts';
+import { DeviceFacts, InterfaceRates, type LastFacts } from './device-facts.ts';
 import { RecentPolls, RouterHistory } from './poll-history.ts';
 
 export interface Wire {
@@ -57,6 +58,7 @@ export type RouterEvent =
   | { readonly type: 'rules-changed' }
   /** Facts that were stored before the agent started. */
   | { readonly type: 'facts-recalled'; readonly text: string }
+  | { readonly type: 'history-recalled'; readonly text: string }
   | { readonly type: 'firmware-listed'; readonly versions: readonly FirmwareVersion[] };
 
 export type RouterEventType = RouterEvent['type'];
@@ -171,7 +173,11 @@ export class RouterState {
   readonly polls = new RecentPolls();
   readonly history = new RouterHistory();
   readonly device = new DeviceFacts();
+  /** Set until the router is reached for the first time. Not in the metrics. */
+  recalled: LastFacts | undefined;
   readonly rates = new InterfaceRates();
+  /** Rates of the interface that leads out, as of the last poll that reached the router. */
+  traffic: InterfaceRate | undefined;
   /** By name, in the order in which they were first seen. */
   readonly resources = new Map<string, ResourceState>();
   lacks: PollResult['lacks'] | undefined;

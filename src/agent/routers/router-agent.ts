@@ -308,6 +308,7 @@ export class RouterAgent {
     try {
       await this.#client.close(signal);
     } finally {
+      this.#polling.close();
       this.#bytes.settle();
       this.#bytes.close();
     }

@@ -8,7 +8,7 @@ import { renderLine } from './log-lines.ts';
 import { hasLines, renderRouterLogs } from './logs-page.ts';
 import { renderAgentView } from './router-agent.ts';
 import { renderState, renderStep } from './router-facts.ts';
-import { renderModems, renderOverview } from './router-overview.ts';
+import { parseRange, renderModems, renderOverview } from './router-overview.ts';
 import { renderValues } from './value-table.ts';
 
 /** The content of a router's page. */
@@ -55,13 +55,16 @@ export const routerPage: Page<RouterPageContent> = {
     const query = { ...(view === 'overview' ? toFleetQuery(LAST_LINES) : parseRecordQuery(context)), router: name };
     const page = view === 'logs' || view === 'overview' ? await content.readRecords(query) : NO_RECORDS;
     const config = view === 'configuration' ? (content.renderRouterConfig(name) ?? '') : '';
-    const shown = { view, config, page, query, canPoll, grafana: content.findGrafana() };
+    const range = parseRange(context.req.query('range'));
+    const shown = { view, range, config, page, query, canPoll, grafana: content.findGrafana() };
     return { title: router.name, main: renderRouter(withoutCredentials(router), shown, base, clock.now()) };
   },
 };
 
 interface RouterView {
   readonly view: View;
+  /** Of charts. */
+  readonly range: string;
   readonly config: string;
   readonly page: RecordPage;
   readonly query: RecordQuery;
@@ -106,10 +109,10 @@ ${canPoll ? renderPollButton(name, base) : ''}`;
 }
 
 function renderView(router: RouterDetail, shown: RouterView, base: string, nowMs: number): Html | string {
-  const { view, page, query, grafana, config } = shown;
+  const { view, range, page, query, grafana, config } = shown;
   switch (view) {
     case 'overview':
-      return html`${renderOverview(router)}
+      return html`${renderOverview(router, range)}
 <h2>Last lines</h2>
 <ol class="lines own">
 ${page.records.map((line) => renderLine(line, undefined, { router: router.name, base }))}</ol>
@@ -123,7 +126,7 @@ ${page.records.map((line) => renderLine(line, undefined, { router: router.name, 
 <details id="config"><summary>The running configuration, with defaults and without secrets</summary>
 <pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
     case 'agent':
-      return renderAgentView(router, nowMs);
+      return renderAgentView(router, range, nowMs);
     case 'modem':
       return html`${renderModems(router)}
 ${renderValues(router, view)}`;

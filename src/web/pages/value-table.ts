@@ -1,6 +1,8 @@
 import { renderBytes, renderCount } from '../../base/index.ts';
-import type { FamilyValues, InterfaceRate, ModuleValues, RouterDetail } from '../api/router-detail.ts';
+import type { FamilyValues, ModuleValues, RouterDetail } from '../api/router-detail.ts';
+import type { InterfaceRate } from '../api/routers.ts';
 import { type Html, html, NOTHING, renderBitRate, renderLength, renderMoment, toSentence, toShown } from './html.ts';
+import { hasCurrentValues } from './router-facts.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** Up to so many rows are shown as lists with the whole help; more as a table. */
@@ -28,25 +30,35 @@ const EMPTY: Readonly<Record<string, string>> = {
 };
 const RECEIVED = 'router_interface_receive_bytes_total';
 
+const EXPIRED = html` class="expired"`;
+
 /** Renders the reported values of one part of the page by module. User modules need no code of their own. */
-export function renderValues({ values, interfaceRates }: RouterDetail, view: string): Html | string {
+export function renderValues(router: RouterDetail, view: string): Html | string {
+  const { values, resources, interfaceRates } = router;
   const all = Object.values(MODULES).flat();
   const own = MODULES[view] ?? [];
   const rank = (module: string) => (own.includes(module) ? own.indexOf(module) : own.length);
   const shown = values
     .filter(({ module }) => own.includes(module) || (view === 'device' && !all.includes(module)))
     .toSorted((a, b) => rank(a.module) - rank(b.module));
+  const expired = new Set(
+    resources.filter(({ state }) => state === 'failed' || !hasCurrentValues(router)).map(({ resource }) => resource),
+  );
   if (shown.length === 0) return html`<p class="soft">${EMPTY[view] ?? ''}</p>`;
   return html`<div class="values">
-${shown.map((module) => renderModule(module, interfaceRates))}
+${shown.map((module) => renderModule(module, expired, interfaceRates))}
 </div>`;
 }
 
-function renderModule({ module, help, families }: ModuleValues, rates: readonly InterfaceRate[]): Html {
+function renderModule(
+  { module, help, families }: ModuleValues,
+  expired: ReadonlySet<string>,
+  rates: readonly InterfaceRate[],
+): Html {
   const name = toShown(module.replaceAll('_', ' '));
   return html`<section><h2>${TITLES[module] ?? toSentence(name)}</h2>
 ${help === '' ? '' : html`<p class="soft">${toShown(help)}</p>`}
-${createValueTables(families).map((table) => renderValueTable(withRates(table, rates), name))}
+${createValueTables(families, expired).map((table) => renderValueTable(withRates(table, rates), name))}
 </section>
 `;
 }
@@ -70,7 +82,7 @@ function renderValueTable({ rows, columns, rest, kind }: ValueTable, name: strin
   const cells: Column<ValueRow>[] = columns.map(({ key, title, help }) => ({
     title: toSentence(title),
     help,
-    cell: ({ cells: all }) => html`<bdi>${all.get(key) ?? ''}</bdi>`,
+    cell: ({ cells: all, isExpired }) => html`<bdi${isExpired ? EXPIRED : ''}>${all.get(key) ?? ''}</bdi>`,
   }));
   return html`${renderTable({
     caption: `${toSentence(name)}${kind === '' ? '' : `, by ${toShown(kind, 60)}`}${rest > 0 ? `, without ${renderCount(rest)} more` : ''}`,
@@ -86,13 +98,13 @@ function renderValueTable({ rows, columns, rest, kind }: ValueTable, name: strin
   )}</dl></details>`;
 }
 
-function renderList({ title, cells, ageSeconds }: ValueRow, columns: readonly ValueColumn[]): Html {
+function renderList({ title, cells, ageSeconds, isExpired }: ValueRow, columns: readonly ValueColumn[]): Html {
   return html`${title === '' ? '' : html`<h3><bdi>${title}</bdi></h3>`}<dl class="facts">${columns.map(
     ({ key, title: name, help, family }) => {
       const cell = cells.get(key);
       if (cell === undefined || cell === '') return '';
       const shown = key === family ? toShown(help.replace(/(: 1 for .*)?\.$/, '')) : toSentence(name);
-      return html`<dt title="${toShown(key === family ? family : help)}">${shown}</dt><dd><bdi>${cell}</bdi></dd>`;
+      return html`<dt title="${toShown(key === family ? family : help)}">${shown}</dt><dd><bdi${isExpired ? EXPIRED : ''}>${cell}</bdi></dd>`;
     },
   )}<dt>Age of these values</dt><dd>${renderLength(ageSeconds)}</dd></dl>`;
 }
@@ -144,6 +156,8 @@ interface ValueRow {
   readonly cells: Map<string, Html | string>;
   /** Age of the oldest value. */
   ageSeconds: number | null;
+  /** True if a resource of its values could not be read last, or the router is not up. */
+  isExpired: boolean;
 }
 
 interface ValueColumn {
@@ -180,7 +194,7 @@ interface Draft {
  * Turns the families of a module into tables: one table for each set of identifying labels, one row for each combination of their values,
  * one column for each family or label of an info.
  */
-function createValueTables(families: readonly FamilyValues[]): readonly ValueTable[] {
+function createValueTables(families: readonly FamilyValues[], expired: ReadonlySet<string>): readonly ValueTable[] {
   const keys = new Set(families.flatMap((family) => family.keys));
   const common = families.reduce<readonly string[]>(
     (left, family) => left.filter((key) => family.keys.includes(key)),
@@ -211,6 +225,7 @@ function createValueTables(families: readonly FamilyValues[]): readonly ValueTab
       const row = findRow(draft, `${title}#${count}`, title);
       if (!row) continue;
       row.ageSeconds = family.ageSeconds === null ? row.ageSeconds : Math.max(row.ageSeconds ?? 0, family.ageSeconds);
+      row.isExpired ||= expired.has(family.resource);
       addCells(draft, row, family, labels, value, new Set(own.map(([name]) => name)));
     }
   }
@@ -243,7 +258,7 @@ function findRow(draft: Draft, key: string, title: string): ValueRow | undefined
     draft.rest++;
     return undefined;
   }
-  const row: ValueRow = { title, cells: new Map(), ageSeconds: null };
+  const row: ValueRow = { title, cells: new Map(), ageSeconds: null, isExpired: false };
   draft.rows.set(key, row);
   return row;
 }
