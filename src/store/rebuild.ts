@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { unpackLines } from '../base/index.ts';
+import { EVENTS_LOG } from '../model/index.ts';
 import { type Row, removeDatabase, renameDatabase, type SqliteFile } from './sqlite-file.ts';
 
 /** Number of rows, or records, that could not be read; `unknown` if their total is unknown. */
@@ -47,7 +48,7 @@ const READ_ORDERS = ['', 'NOT INDEXED ORDER BY rowid', 'NOT INDEXED ORDER BY row
 
 /**
  * Moves a damaged database aside, and creates a new one with everything that can be read: undelivered records whose checksum
- * is correct, cursors, and facts and values of routers. Positions are not copied: one may be beyond a lost batch; without
+ * is correct, cursors, and facts, values and journals of routers. Positions are not copied: one may be beyond a lost batch; without
  * them the lines are read again, with the same uids. `openEmpty` opens a new database with its tables.
  *
  * The new one is complete before the damaged one is renamed: a crash leaves one of them, and {@link finishRebuild} continues.
@@ -90,6 +91,7 @@ function copyReadable(file: string, fresh: SqliteFile, nowMs: number): Omit<Rebu
   const lost = new Map<Table, readonly number[] | 'unknown'>();
   for (const table of Object.keys(TABLES) as Table[]) lost.set(table, copyRows(damaged, fresh, table));
   keepKnownRouters(damaged, fresh);
+  keepJournals(damaged, fresh);
   // Batches before all cursors were delivered, and are kept for replay.
   const waitingFrom = Number(fresh.get('SELECT coalesce(min(batch), 0) AS batch FROM cursor')?.['batch']);
   const recordsLost = sumRecords(fresh, lost.get('spool') ?? [], waitingFrom);
@@ -177,6 +179,20 @@ function keepKnownRouters(damaged: DatabaseSync, fresh: SqliteFile): void {
       fresh.run(`INSERT INTO fact (router, text) VALUES (?, '') ON CONFLICT DO NOTHING`, router);
     });
   }
+}
+
+/** Unlike a position, a journal is not beyond anything that is lost. */
+function keepJournals(damaged: DatabaseSync, fresh: SqliteFile): void {
+  const query = `SELECT router, component, position FROM log WHERE component = '${EVENTS_LOG}'`;
+  readWhilePossible(damaged, query, ({ router, component, position }) => {
+    if (typeof router !== 'string' || typeof component !== 'string' || typeof position !== 'string') return;
+    fresh.run(
+      'INSERT INTO log (router, component, position) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+      router,
+      component,
+      position,
+    );
+  });
 }
 
 function readWhilePossible(damaged: DatabaseSync, query: string, take: (row: Row) => void): boolean {

@@ -13,6 +13,14 @@
  */
 
 export type { ConfigurationSummary, PlanSummary, SourceSummary, TrialResult } from './api/configuration.ts';
+export {
+  createKindMatcher,
+  EVENTS_MAX,
+  type EventQuery,
+  type EventSummary,
+  eventSchema,
+  sortEvents,
+} from './api/events.ts';
 export type {
   LogGapSummary,
   LogLine,

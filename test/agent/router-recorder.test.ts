@@ -135,20 +135,20 @@ const EVENTS: readonly (readonly [
     { logs: [{ component, gaps: 0 }] },
   ],
   [
-    { type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: Date.UTC(2026, 10, 20) },
+    { type: 'log-gap-ended', component, uid: 'e', gapUid: 'u', untilUtcMs: Date.UTC(2026, 10, 20) },
     [['info: The log continues after a gap', { component, until: '2026-11-20T00:00:00.000Z' }]],
     [],
     { recentGaps: [] },
   ],
   [
-    { type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: undefined },
+    { type: 'log-gap-ended', component, uid: 'e', gapUid: 'u', untilUtcMs: undefined },
     [['info: The log continues after a gap', { component, until: 'not known' }]],
     [],
     {},
   ],
   [{ type: 'log-repeat-found', component, count: 9 }, [], ['router_log_repeats_total{component="network"} 1'], {}],
   [
-    { type: 'log-clock-jumped', component, beforeUtcMs: 0, afterUtcMs: 1000 },
+    { type: 'log-clock-jumped', component, uid: 'e', beforeUtcMs: 0, afterUtcMs: 1000 },
     [
       [
         "info: The router's clock has jumped",
@@ -159,7 +159,7 @@ const EVENTS: readonly (readonly [
     {},
   ],
   [
-    { type: 'log-reset', component, reason: 'wiped' },
+    { type: 'log-reset', component, uid: 'e', reason: 'wiped' },
     [['warn: Router log was reset', { component, reason: 'wiped' }]],
     ['router_log_resets_total{component="network"} 1'],
     {},
@@ -324,9 +324,9 @@ test('RouterRecorder takes the end of a gap over into what it shows of the gap',
     foundMs: Date.UTC(2026, 10, 21),
     untilUtcMs: undefined,
   });
-  record({ type: 'log-gap-ended', component, gapUid: 'other', untilUtcMs: 0 });
+  record({ type: 'log-gap-ended', component, uid: 'e', gapUid: 'other', untilUtcMs: 0 });
   expect(recorder.describe().recentGaps).toMatchObject([{ until: null }]);
-  record({ type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: 0 });
+  record({ type: 'log-gap-ended', component, uid: 'e', gapUid: 'u', untilUtcMs: 0 });
   expect(recorder.describe().recentGaps).toMatchObject([{ until: '1970-01-01T00:00:00.000Z' }]);
 });
 

@@ -114,8 +114,8 @@ export class Fleet {
   countForPages(): Omit<FleetMinute, 'at'> {
     const counts = { up: 0, down: 0, stale: 0, other: 0 };
     for (const { recorder } of this.routers) {
-      const { reach } = recorder.state;
-      counts[reach === 'up' || reach === 'down' ? reach : 'other']++;
+      const { shownState } = recorder;
+      counts[shownState === 'up' || shownState === 'down' ? shownState : 'other']++;
       if (recorder.isStale) counts.stale++;
     }
     return counts;

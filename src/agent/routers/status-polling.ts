@@ -33,8 +33,6 @@ const COMPLIANCE_KEY = 'compliance';
 const FIELDS_BYTES_MAX = 64 * 1024;
 /** Stored so that a restart does not request resources that the router lacks. */
 const CAPABILITIES_KEY = 'capabilities';
-/** Stored so that another SIM card, operator or device is noticed after a restart. */
-const FACTS_KEY = 'facts';
 
 interface PollerOptions {
   readonly settings: RouterSettings;
@@ -127,8 +125,6 @@ export class StatusPolling {
   constructor(options: StatusPollingOptions) {
     this.#options = options;
     const { stale_after: staleAfterMs, deadline: deadlineMs } = options.settings.poll;
-    const facts = options.values.read(options.settings.name, FACTS_KEY);
-    if (facts !== undefined) options.recorder.record({ type: 'facts-recalled', text: facts });
     this.#probeTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));
   }
 
@@ -219,11 +215,9 @@ export class StatusPolling {
   }
 
   #keepState(): void {
-    const { poller, values, settings, recorder } = this.#options;
+    const { poller, values, settings } = this.#options;
     const state = poller.takeState();
     if (state !== undefined) values.write(settings.name, CAPABILITIES_KEY, state);
-    const { changes } = recorder.state;
-    if (changes.latest.some(({ kind }) => kind !== 'cell')) values.write(settings.name, FACTS_KEY, changes.render());
   }
 
   #logPace(): void {

@@ -84,11 +84,17 @@ export type LogEvent =
   | {
       readonly type: 'log-gap-ended';
       readonly component: string;
+      readonly uid: string;
       readonly gapUid: string;
       /** Time of that line, if it has one. Milliseconds since the Unix epoch. */
       readonly untilUtcMs: number | undefined;
     }
-  | { readonly type: 'log-reset'; readonly component: string; readonly reason: 'wiped' | 'replaced' }
+  | {
+      readonly type: 'log-reset';
+      readonly component: string;
+      readonly uid: string;
+      readonly reason: 'wiped' | 'replaced';
+    }
   /** Time until the router deletes unread lines at the current growth; `undefined` if the log does not grow. */
   | {
       readonly type: 'log-retention';

@@ -3,7 +3,7 @@ import type { Gap } from '../position/gap.ts';
 import { createPosition, type LogFile, type LogPosition, renderPosition } from '../position/position.ts';
 import { isBusy } from '../reading/errors.ts';
 import type { SeenTexts } from '../reading/file-reading.ts';
-import { renderEvent } from '../records/event-records.ts';
+import { renderEvent, toEventUid } from '../records/event-records.ts';
 import { fromHeldEntry, type LineEvent, type RecordBatch, RecordFrame, renderEntry } from '../records/record-batch.ts';
 import { boundTimes } from '../step/files.ts';
 import {
@@ -280,6 +280,7 @@ export class FollowedLog {
 
   #toEvent(emitted: Emitted): LogEvent | undefined {
     const { component } = this;
+    const { router } = this.run.options;
     switch (emitted.type) {
       case 'gap':
         return {
@@ -290,9 +291,20 @@ export class FollowedLog {
           foundMs: this.run.options.clock.now(),
         };
       case 'gap-ended':
-        return { type: 'log-gap-ended', component, gapUid: emitted.gap.uid, untilUtcMs: emitted.to.utcMs };
+        return {
+          type: 'log-gap-ended',
+          component,
+          uid: toEventUid(router.name, component, emitted),
+          gapUid: emitted.gap.uid,
+          untilUtcMs: emitted.to.utcMs,
+        };
       case 'reset':
-        return { type: 'log-reset', component, reason: emitted.reason };
+        return {
+          type: 'log-reset',
+          component,
+          uid: toEventUid(router.name, component, emitted),
+          reason: emitted.reason,
+        };
       case 'held':
       case 'lines':
         return undefined;

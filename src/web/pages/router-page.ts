@@ -1,7 +1,9 @@
 import { explainFailure, type LifecycleState } from '../../model/index.ts';
+import { EVENTS_MAX, type EventSummary } from '../api/events.ts';
 import { parseRecordQuery, type RecordPage, type RecordQuery, toFleetQuery } from '../api/logs.ts';
 import type { RouterDetail } from '../api/router-detail.ts';
 import { answerForOther, type FleetContent, withoutCredentials } from '../whole-fleet.ts';
+import { renderEvents } from './events-table.ts';
 import { type Html, html, renderAgo, renderAtLeast, renderMoment, renderSince, renderSpell, toShown } from './html.ts';
 import { type Page, toHref } from './layout.ts';
 import { renderLine } from './log-lines.ts';
@@ -12,7 +14,7 @@ import { renderModems, renderOverview } from './router-overview.ts';
 import { renderValues } from './value-table.ts';
 
 /** The content of a router's page. */
-export interface RouterPageContent extends Pick<FleetContent, 'describeShards' | 'readRecords'> {
+export interface RouterPageContent extends Pick<FleetContent, 'describeShards' | 'readRecords' | 'listEvents'> {
   /** Everything known about one router; `undefined` if it is not configured. */
   describeRouter(name: string): RouterDetail | undefined;
   /** The running configuration of one router, as YAML without secrets; `undefined` if it is not configured. */
@@ -22,7 +24,7 @@ export interface RouterPageContent extends Pick<FleetContent, 'describeShards' |
 }
 
 const NO_RECORDS: RecordPage = { records: [], next: null, searchedTo: null, fault: null };
-/** Lines on the overview. */
+/** Lines and events on the overview. */
 const LAST_LINES = 10;
 
 /** Parts of the page, each with an address. */
@@ -32,6 +34,7 @@ const VIEWS = {
   modem: 'Modem',
   device: 'Device',
   logs: 'Logs',
+  events: 'Events',
   configuration: 'Configuration',
   agent: 'Agent',
 } as const;
@@ -54,8 +57,10 @@ export const routerPage: Page<RouterPageContent> = {
     const view = wanted === 'positions' || Object.hasOwn(VIEWS, wanted) ? (wanted as View) : 'overview';
     const query = { ...(view === 'overview' ? toFleetQuery(LAST_LINES) : parseRecordQuery(context)), router: name };
     const page = view === 'logs' || view === 'overview' ? await content.readRecords(query) : NO_RECORDS;
+    const hasEvents = view === 'events' || view === 'overview';
+    const events = hasEvents ? content.listEvents({ router: name, max: EVENTS_MAX }) : [];
     const config = view === 'configuration' ? (content.renderRouterConfig(name) ?? '') : '';
-    const shown = { view, config, page, query, canPoll, grafana: content.findGrafana() };
+    const shown = { view, config, events, page, query, canPoll, grafana: content.findGrafana() };
     return { title: router.name, main: renderRouter(withoutCredentials(router), shown, base, clock.now()) };
   },
 };
@@ -63,6 +68,7 @@ export const routerPage: Page<RouterPageContent> = {
 interface RouterView {
   readonly view: View;
   readonly config: string;
+  readonly events: readonly EventSummary[];
   readonly page: RecordPage;
   readonly query: RecordQuery;
   readonly grafana: string | undefined;
@@ -106,10 +112,14 @@ ${canPoll ? renderPollButton(name, base) : ''}`;
 }
 
 function renderView(router: RouterDetail, shown: RouterView, base: string, nowMs: number): Html | string {
-  const { view, page, query, grafana, config } = shown;
+  const { view, page, query, grafana, config, events } = shown;
+  const how = { showRouter: false, base, nowMs };
   switch (view) {
     case 'overview':
       return html`${renderOverview(router)}
+<h2>Last events</h2>
+${renderEvents(events.slice(0, LAST_LINES), how)}
+<p><a href="?view=events">All events</a></p>
 <h2>Last lines</h2>
 <ol class="lines own">
 ${page.records.map((line) => renderLine(line, undefined, { router: router.name, base }))}</ol>
@@ -122,6 +132,9 @@ ${page.records.map((line) => renderLine(line, undefined, { router: router.name, 
 <h2>Settings of the agent</h2>
 <details id="config"><summary>The running configuration, with defaults and without secrets</summary>
 <pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
+    case 'events':
+      return html`<p class="help">Events of the last 30 days, the newest first; at most 100 are kept, fewer in a fleet of more than 2,000 routers.</p>
+${renderEvents(events, how)}`;
     case 'agent':
       return renderAgentView(router, nowMs);
     case 'modem':
