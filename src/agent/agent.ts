@@ -10,7 +10,6 @@ import {
   type Random,
   renderDuration,
   renderErrorChain,
-  renderMany,
   StepQueue,
 } from '../base/index.ts';
 import { ConnectionLimit, findConnectionsMax } from '../client/index.ts';
@@ -33,7 +32,7 @@ import {
   type WebContent,
   type WebServer,
 } from '../web/index.ts';
-import { AGENT_EVENTS_BYTES_MAX, AgentEvents } from './agent-events.ts';
+import { AgentEvents } from './agent-events.ts';
 import { createShardsView, FleetShare, openCluster } from './cluster.ts';
 import { SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan, type RouterParts, summarizePlan, toWebSettings } from './plan.ts';
@@ -42,7 +41,7 @@ import { RepeatedWarnings } from './repeated-warnings.ts';
 import { EVENTS_MAX } from './router-state/router-journal.ts';
 import type { RouterEvent } from './router-state/router-state.ts';
 import { createRouterValues } from './routers/adaptive-interval.ts';
-import { Fleet, type FleetChange } from './routers/fleet.ts';
+import { Fleet } from './routers/fleet.ts';
 import { LifecycleKeeper } from './routers/lifecycle-keeper.ts';
 import { RouterAgent, type RouterAgentOptions } from './routers/router-agent.ts';
 import { type CycleResult, runCycle } from './run-cycle.ts';
@@ -140,8 +139,8 @@ const PIECE_WAIT_MS_MAX = 50;
 /** Stored events of each router, and of all of them: a text of 4 KiB for each of ten thousand. */
 const EVENTS_MIN = 10;
 const EVENTS_IN_ALL = 200_000;
-/** In the state folder. */
-const EVENTS_FOLDER = 'events';
+/** Of the events of the agent. Bytes. */
+const EVENTS_BYTES_MAX = 64 * 1024;
 const POOL_THREADS_NAME = 'UV_THREADPOOL_SIZE';
 
 /**
@@ -307,7 +306,11 @@ export class Agent {
       prepare: (next) => this.#prepare(next),
       tryOut: async (next) => summarizePlan(this.#supervisor.config, await this.#prepare(next, true)),
       commit: (plan) => this.#supervisor.commit(plan),
-      onReloaded: (change, faults) => this.#recordReload(change, faults),
+      onReloaded: (change, [fault]) => {
+        const { added, changed, removed } = change ?? {};
+        const words = change ? `${added} routers added, ${changed} changed, ${removed} removed` : fault;
+        this.#events.add('agent.reload', `Reload ${change ? 'succeeded' : 'failed'}: ${words}`, { ...change });
+      },
       onCommitted: ({ config: next, sources }) => this.#inventory.apply(next.router_sources, sources ?? []),
       watched: options.watched,
       reread: options.reread,
@@ -323,12 +326,11 @@ export class Agent {
     this.#history = new FleetHistory(clock, () => this.#fleet.countForPages());
     lifecycle.onStop('history', STOP_MS.history, () => this.#history.stop());
     this.#events = new AgentEvents({
-      files: new AnswerFiles(join(config.storage.path, EVENTS_FOLDER), AGENT_EVENTS_BYTES_MAX),
-      process: cluster?.replica ?? String(config.shards?.index ?? 0),
+      files: new AnswerFiles(join(config.storage.path, 'events'), EVENTS_BYTES_MAX),
       clock,
-      logger,
+      onFailed: (cause) => logger.warn('Events of the agent could not be stored', { error: renderErrorChain(cause) }),
     });
-    lifecycle.onStop('events', STOP_MS.events, () => this.#events.close());
+    lifecycle.onStop('events', STOP_MS.events, async () => void (await this.#events.written));
     this.#content = this.#createContent();
     metrics.read({
       spool: () => this.#describeSpool(),
@@ -410,7 +412,7 @@ export class Agent {
     }
     this.#state.opening.whenOpen(() => this.#sinks.wake());
     this.#history.start();
-    await this.#events.open();
+    await this.#events.written;
     const { version } = this.#options;
     this.#events.add('agent.start', `The agent ${version} started`, { version, routers: config.routers.length });
     this.#web.serve(this.#content);
@@ -482,17 +484,6 @@ export class Agent {
   async #accept(source: string | undefined): Promise<ReloadResult> {
     if (source === undefined || this.#inventory.confirm(source)) return await this.#reloader.reload();
     return { ok: false, faults: [`No answer of a source "${source}" waits to be confirmed`] };
-  }
-
-  #recordReload(change: FleetChange | undefined, faults: readonly string[]): void {
-    const [first = ''] = faults;
-    if (!change)
-      this.#events.add('agent.reload', `The configuration was not loaded again: ${first}`, { faults: faults.length });
-    else {
-      const { added, changed, removed } = change;
-      const words = `${renderMany(added, 'router')} added, ${changed} changed, ${removed} removed`;
-      this.#events.add('agent.reload', `The configuration was loaded again: ${words}`, { added, changed, removed });
-    }
   }
 
   #describeSpool(): SpoolSummary {

@@ -1,7 +1,7 @@
 import { type Clock, type Lifecycle, type Logger, renderErrorChain, type Timer } from '../base/index.ts';
 import type { Cluster } from '../cluster/index.ts';
 import type { Config } from '../config/index.ts';
-import { type DeadLetters, EVENTS_LOG, type Store, StoreError } from '../model/index.ts';
+import { type DeadLetters, type Store, StoreError } from '../model/index.ts';
 import { toSinkStart } from '../sinks/index.ts';
 import { type DeadLetterOptions, DeadLetterStore, EmbeddedStore } from '../store/index.ts';
 import { openClusterStore } from './cluster.ts';
@@ -155,11 +155,10 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
       logger.error('The state was damaged and has been rebuilt from what could be read', { ...rebuilt }),
     onDamaged: (damaged) => {
       metrics.damagedRecords.inc(damaged.records);
-      const what =
-        damaged.component === EVENTS_LOG && damaged.router !== ''
-          ? 'Stored events of a router were damaged; sinks do not get them, pages and API have them'
-          : 'Stored records were damaged; their log is read again from the router';
-      logger.error(what, damaged);
+      logger.error(
+        'Stored records were damaged; lines are read again from the router, events do not reach the sinks',
+        damaged,
+      );
     },
   });
 }

@@ -92,7 +92,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
         for (const log of recorder.describeLogs()) yield { router: settings.name, ...log };
       }
     },
-    listEvents: (query) => listEvents(fleet, options.events, query),
+    listEvents: (query) => listEvents(fleet.routers, options.events, query, options.clock.now()),
     renderConfig: () => renderEffectiveConfig(options.config()),
     renderRouterConfig(name) {
       const router = fleet.find(name);

@@ -8,16 +8,8 @@
  * Does not own: a type that only one layer uses.
  * Start reading at: record.ts; store/contracts.ts.
  */
-export {
-  type EventRecord,
-  type GapCertainty,
-  LOG_EVENTS,
-  type LogRecord,
-  type RecordFlag,
-  ROUTER_EVENTS,
-  type Severity,
-  type ShippedRecord,
-} from './record.ts';
+export type { EventRecord, GapCertainty, LogRecord, RecordFlag, Severity, ShippedRecord } from './record.ts';
+export { LOG_EVENTS, ROUTER_EVENTS } from './record.ts';
 export type { RouterIdentity } from './router.ts';
 export {
   LIFECYCLE_STATES,

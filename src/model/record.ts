@@ -28,17 +28,9 @@ export type Severity = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'crit
 export type GapCertainty = 'certain' | 'likely' | 'possible';
 
 /** Events of a router. */
-export const ROUTER_EVENTS = [
-  'router.down',
-  'router.up',
-  'router.boot',
-  'router.firmware',
-  'router.serial',
-  'router.config',
-  'router.wan',
-  'router.sim',
-  'router.modem',
-] as const;
+export const ROUTER_EVENTS = (
+  ['down', 'up', 'boot', 'firmware', 'serial', 'config', 'wan', 'sim', 'modem'] as const
+).map((event) => `router.${event}` as const);
 /** Events about a log. */
 export const LOG_EVENTS = ['log.gap', 'log.gap_end', 'log.repeat', 'log.reset', 'log.clock_jump'] as const;
 
@@ -79,4 +71,4 @@ export interface EventRecord
 /** A record as sinks get it. */
 export type ShippedRecord =
   | LogRecord
-  | (EventRecord & Readonly<Partial<Record<Exclude<keyof LogRecord, keyof EventRecord>, undefined>>>);
+  | (EventRecord & { readonly [K in Exclude<keyof LogRecord, keyof EventRecord>]?: undefined });

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { unpackLines } from '../base/index.ts';
-import { EVENTS_LOG } from '../model/index.ts';
 import { type Row, removeDatabase, renameDatabase, type SqliteFile } from './sqlite-file.ts';
 
 /** Number of rows, or records, that could not be read; `unknown` if their total is unknown. */
@@ -91,7 +90,11 @@ function copyReadable(file: string, fresh: SqliteFile, nowMs: number): Omit<Rebu
   const lost = new Map<Table, readonly number[] | 'unknown'>();
   for (const table of Object.keys(TABLES) as Table[]) lost.set(table, copyRows(damaged, fresh, table));
   keepKnownRouters(damaged, fresh);
-  keepJournals(damaged, fresh);
+  // Unlike a position, a journal is not beyond anything that is lost.
+  readWhilePossible(damaged, `SELECT router, position FROM log WHERE component = ''`, ({ router, position }) => {
+    if (typeof router !== 'string' || typeof position !== 'string') return;
+    fresh.run(`INSERT INTO log VALUES (?, '', ?) ON CONFLICT DO NOTHING`, router, position);
+  });
   // Batches before all cursors were delivered, and are kept for replay.
   const waitingFrom = Number(fresh.get('SELECT coalesce(min(batch), 0) AS batch FROM cursor')?.['batch']);
   const recordsLost = sumRecords(fresh, lost.get('spool') ?? [], waitingFrom);
@@ -179,20 +182,6 @@ function keepKnownRouters(damaged: DatabaseSync, fresh: SqliteFile): void {
       fresh.run(`INSERT INTO fact (router, text) VALUES (?, '') ON CONFLICT DO NOTHING`, router);
     });
   }
-}
-
-/** Unlike a position, a journal is not beyond anything that is lost. */
-function keepJournals(damaged: DatabaseSync, fresh: SqliteFile): void {
-  const query = `SELECT router, component, position FROM log WHERE component = '${EVENTS_LOG}'`;
-  readWhilePossible(damaged, query, ({ router, component, position }) => {
-    if (typeof router !== 'string' || typeof component !== 'string' || typeof position !== 'string') return;
-    fresh.run(
-      'INSERT INTO log (router, component, position) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-      router,
-      component,
-      position,
-    );
-  });
 }
 
 function readWhilePossible(damaged: DatabaseSync, query: string, take: (row: Row) => void): boolean {

@@ -13,14 +13,8 @@
  */
 
 export type { ConfigurationSummary, PlanSummary, SourceSummary, TrialResult } from './api/configuration.ts';
-export {
-  createKindMatcher,
-  EVENTS_MAX,
-  type EventQuery,
-  type EventSummary,
-  eventSchema,
-  sortEvents,
-} from './api/events.ts';
+export type { EventQuery, EventSummary } from './api/events.ts';
+export { eventSchema, listKinds, sortEvents } from './api/events.ts';
 export type {
   LogGapSummary,
   LogLine,

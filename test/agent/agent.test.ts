@@ -214,7 +214,7 @@ test('startAgent() delivers what an earlier process has left in the spool, and w
   expect(await bench.get('/metrics/agent')).toContain('router_exporter_spool_damaged_records_total 1\n');
   expect(bench.ownLog).toContainEqual({
     level: 'error',
-    message: 'Stored records were damaged; their log is read again from the router',
+    message: 'Stored records were damaged; lines are read again from the router, events do not reach the sinks',
     fields: { router: 'plant-7', component: 'network', records: 1 },
   });
 });

@@ -60,10 +60,10 @@ const REDUCERS: {
     return NOTHING;
   },
   'journal-recalled'(state, { text }, at) {
-    const { journal } = state;
-    state.changes.recall(journal.recall(text, at));
-    const { recalled } = journal;
-    if (recalled && recalled.reach !== 'up') state.lastSuccess ??= recalled.lastSuccess;
+    state.journal.recall(text, at);
+    const { recalled } = state.journal;
+    state.changes.recall(recalled?.facts ?? {});
+    if (recalled?.reach === 'down') state.lastSuccess ??= recalled.lastSuccess;
     if (recalled?.reach === state.reach) continueSince(state, recalled.since);
     return NOTHING;
   },

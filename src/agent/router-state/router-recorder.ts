@@ -4,11 +4,9 @@ import type { FamilyDescription } from '../../model/index.ts';
 import { isUnverified } from '../../settings/index.ts';
 import type { RouterDetail, RouterLogSummary, RouterSummary } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
-import type { RouterStateName } from '../metrics/self-metrics.ts';
 import { isAsked } from '../routers/lifecycle-keeper.ts';
 import { EVENT_TABLE, type EventLine, LOGIN_REASONS } from './event-table.ts';
 import { reduceRouter } from './reduce-router.ts';
-import { findShown, type JournalEvent } from './router-journal.ts';
 import { GAP_CERTAINTIES, publishPart, publishValues, toPart } from './router-metrics.ts';
 import { describeLogs, describeRouter, type RouterSurroundings, summarizeRouter } from './router-pages.ts';
 import type { Moment } from './router-state.ts';
@@ -124,16 +122,6 @@ export class RouterRecorder {
 
   describe(): RouterDetail {
     return describeRouter(this.#state, this.#options, this.#now());
-  }
-
-  /** As pages show it. */
-  get shownState(): RouterStateName {
-    return findShown(this.#state).reach;
-  }
-
-  /** Lists events that were noticed at `fromMs` or later. Wall time. */
-  listEvents(fromMs: number): readonly JournalEvent[] {
-    return this.#state.journal.list(fromMs, this.#options.clock.now());
   }
 
   describeLogs(): readonly RouterLogSummary[] {

@@ -1,10 +1,11 @@
+import { hash } from 'node:crypto';
 import type { RouterSettings } from '../../config/index.ts';
 import { EVENTS_LOG, StoreError } from '../../model/index.ts';
 import { renderEventRecord } from '../router-state/router-journal.ts';
 import type { RouterRecorder } from '../router-state/router-recorder.ts';
 import type { SpoolGuard } from '../spool-guard.ts';
 
-/** What the events of all routers have in common. */
+/** What the journals of all routers have in common. */
 export interface JournalTerms {
   /** True if a sink wants the records of these events of a router. */
   readonly isWanted: (kind: string, router: string) => boolean;
@@ -26,63 +27,56 @@ interface JournalKeeperOptions extends JournalTerms {
  */
 export class JournalKeeper {
   readonly #options: JournalKeeperOptions;
-  #isRecalled = false;
-  /** True if another replica has written since the journal was read. */
-  #isFenced = false;
+  /** False before the journal was read, and after another replica has written it. */
+  #isCurrent = false;
   #isStoring = false;
-  #isClosed = false;
+  /** Of the stored text: the texts of ten thousand routers take some tens of megabytes. */
+  #digest = '';
 
   constructor(options: JournalKeeperOptions) {
     this.#options = options;
-    this.#recall();
+    void this.#attempt(async () => this.#recall());
   }
 
-  /** Stores what has changed. Never rejects with a `StoreError`. */
+  /** Stores what has changed. Never rejects with a {@link StoreError}. */
   async store(): Promise<void> {
     const { settings, records, recorder, isWanted, eventsMax } = this.#options;
-    const { journal } = recorder.state;
-    if (this.#isStoring || this.#isClosed) return;
+    const { name: router } = settings;
+    const { journal, reach } = recorder.state;
+    // Before the first poll there is nothing new.
+    if (this.#isStoring || reach === 'unknown') return;
     this.#isStoring = true;
-    try {
-      if (this.#isFenced) await records.openRouter(settings.name);
-      if (this.#isFenced || !this.#isRecalled) this.#recall();
-      while (this.#isRecalled && journal.isChanged && !this.#isClosed) {
-        const { text, pending, onStored } = journal.prepare(recorder.state, eventsMax());
-        const lines = pending
-          .filter(({ kind }) => isWanted(kind, settings.name))
-          .map((event) => renderEventRecord(event, settings));
-        await records.commit({ router: settings.name, component: EVENTS_LOG, position: text, lines });
-        onStored();
-      }
-    } catch (cause) {
-      this.#onFailed(cause);
-    } finally {
-      this.#isStoring = false;
-    }
-  }
-
-  close(): void {
-    this.#isClosed = true;
+    await this.#attempt(async () => {
+      if (!this.#isCurrent) await records.openRouter(router);
+      if (!this.#isCurrent) this.#recall();
+      const { text, pending, onStored } = journal.prepare(recorder.state, eventsMax());
+      const digest = hash('sha256', text);
+      if (digest === this.#digest) return;
+      const wanted = pending.filter(({ kind }) => isWanted(kind, router));
+      const lines = wanted.map((event) => renderEventRecord(event, settings));
+      await records.commit({ router, component: EVENTS_LOG, position: text, lines });
+      this.#digest = digest;
+      onStored();
+    });
+    this.#isStoring = false;
   }
 
   #recall(): void {
     const { settings, records, recorder } = this.#options;
-    try {
-      const text = records.readJournal(settings.name);
-      this.#isRecalled = true;
-      this.#isFenced = false;
-      recorder.record({ type: 'journal-recalled', text });
-    } catch (cause) {
-      this.#onFailed(cause);
-    }
+    const text = records.readJournal(settings.name);
+    this.#isCurrent = true;
+    this.#digest = hash('sha256', text ?? '');
+    recorder.record({ type: 'journal-recalled', text });
   }
 
-  #onFailed(cause: unknown): void {
-    if (!(cause instanceof StoreError)) throw cause;
-    if (cause.code === 'fenced') this.#isFenced = true;
-    // Otherwise, the guard of the spool has logged it.
-    else if (cause.disposition !== 'hold-back' && !this.#isClosed) {
-      this.#options.onUnstored(cause, this.#options.settings.name);
+  async #attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (cause) {
+      if (!(cause instanceof StoreError)) throw cause;
+      if (cause.code === 'fenced') this.#isCurrent = false;
+      // The guard of the spool has logged the others.
+      else if (cause.disposition !== 'hold-back') this.#options.onUnstored(cause, this.#options.settings.name);
     }
   }
 }

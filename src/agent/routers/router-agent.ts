@@ -308,7 +308,6 @@ export class RouterAgent {
   async close(signal: AbortSignal): Promise<void> {
     this.#endRequest();
     this.#backup?.close();
-    this.#journal.close();
     this.recorder.close();
     try {
       await this.#client.close(signal);
@@ -400,8 +399,8 @@ export class RouterAgent {
       this.#poller.renewIdentity();
       this.#logs?.onSession();
     }
-    // Events of logs come many at a time; the end of their run stores them.
-    if (this.recorder.state.journal.isChanged && !event.type.startsWith('log-')) void this.#journal.store();
+    // At the end of each run, and when none has ended in time.
+    if (event.type === 'limits-read' || event.type === 'quiet') void this.#journal.store();
     this.#options.report(event);
   }
 }

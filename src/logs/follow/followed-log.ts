@@ -280,34 +280,16 @@ export class FollowedLog {
 
   #toEvent(emitted: Emitted): LogEvent | undefined {
     const { component } = this;
-    const { router } = this.run.options;
+    const { router, clock } = this.run.options;
+    if (emitted.type === 'held' || emitted.type === 'lines') return undefined;
+    const of = { component, uid: toEventUid(router.name, component, emitted) };
     switch (emitted.type) {
       case 'gap':
-        return {
-          type: 'log-gap-found',
-          component,
-          ...toGapFacts(emitted.gap),
-          uid: emitted.uid,
-          foundMs: this.run.options.clock.now(),
-        };
+        return { type: 'log-gap-found', ...of, ...toGapFacts(emitted.gap), foundMs: clock.now() };
       case 'gap-ended':
-        return {
-          type: 'log-gap-ended',
-          component,
-          uid: toEventUid(router.name, component, emitted),
-          gapUid: emitted.gap.uid,
-          untilUtcMs: emitted.to.utcMs,
-        };
+        return { type: 'log-gap-ended', ...of, gapUid: emitted.gap.uid, untilUtcMs: emitted.to.utcMs };
       case 'reset':
-        return {
-          type: 'log-reset',
-          component,
-          uid: toEventUid(router.name, component, emitted),
-          reason: emitted.reason,
-        };
-      case 'held':
-      case 'lines':
-        return undefined;
+        return { type: 'log-reset', ...of, reason: emitted.reason };
     }
   }
 

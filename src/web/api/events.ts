@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isSelected } from '../../base/index.ts';
+import { LOG_EVENTS, ROUTER_EVENTS } from '../../model/index.ts';
 import { moment, text } from './routers.ts';
 
 /** What happened to a router, its logs or the agent. An entry of `GET /api/v1/events`. */
@@ -34,25 +35,20 @@ export interface EventQuery {
 /** Events in one answer. */
 export const EVENTS_MAX = 1000;
 const VALUE_CHARS_MAX = 200;
+const AGENT_EVENTS = ['agent.start', 'agent.reload'];
 
 /** Parses a query; `undefined` if `since` is no time. */
 export function parseEventQuery(query: (name: string) => string | undefined): EventQuery | undefined {
-  const read = (name: string) => query(name)?.slice(0, VALUE_CHARS_MAX) || undefined;
-  const since = read('since');
-  const sinceMs = since === undefined ? 0 : Date.parse(since);
-  if (Number.isNaN(sinceMs)) return undefined;
-  const from = since === undefined ? {} : { since: new Date(sinceMs).toISOString() };
-  return { ...from, router: read('router'), site: read('site'), kind: read('kind'), max: EVENTS_MAX };
+  const [since, router, site, kind] = ['since', 'router', 'site', 'kind'].map(
+    (name) => query(name)?.slice(0, VALUE_CHARS_MAX) || undefined,
+  );
+  if (since !== undefined && Number.isNaN(Date.parse(since))) return undefined;
+  return { since, router, site, kind, max: EVENTS_MAX };
 }
 
-/** Returns a function that selects events by kind. There are few kinds, and many events. */
-export function createKindMatcher({ kind }: EventQuery): (kind: string) => boolean {
-  const known = new Map<string, boolean>();
-  return (one) => {
-    const answer = known.get(one) ?? (kind === undefined || isSelected(one, [kind]));
-    known.set(one, answer);
-    return answer;
-  };
+/** Returns the kinds that a query selects. */
+export function listKinds({ kind = '*' }: EventQuery): ReadonlySet<string> {
+  return new Set([...ROUTER_EVENTS, ...LOG_EVENTS, ...AGENT_EVENTS].filter((one) => isSelected(one, [kind])));
 }
 
 /** Puts events in the order of answers, the newest first, and cuts them. */

@@ -57,8 +57,7 @@ export const routerPage: Page<RouterPageContent> = {
     const view = wanted === 'positions' || Object.hasOwn(VIEWS, wanted) ? (wanted as View) : 'overview';
     const query = { ...(view === 'overview' ? toFleetQuery(LAST_LINES) : parseRecordQuery(context)), router: name };
     const page = view === 'logs' || view === 'overview' ? await content.readRecords(query) : NO_RECORDS;
-    const hasEvents = view === 'events' || view === 'overview';
-    const events = hasEvents ? content.listEvents({ router: name, max: EVENTS_MAX }) : [];
+    const events = content.listEvents({ router: name, max: EVENTS_MAX });
     const config = view === 'configuration' ? (content.renderRouterConfig(name) ?? '') : '';
     const shown = { view, config, events, page, query, canPoll, grafana: content.findGrafana() };
     return { title: router.name, main: renderRouter(withoutCredentials(router), shown, base, clock.now()) };
