@@ -77,6 +77,7 @@ test('a summary has the last values of a router, by the names of their families'
     signal: { kind: 'rsrp', value: -93 },
     wan: 'wan1',
     uptimeSeconds: 90,
+    drift: null,
   });
   // What failed or is unchanged keeps its values; what lost one has none.
   const before = device.summary;

@@ -28,13 +28,18 @@ export interface RouterSurroundings {
   readonly settings: RouterSettings;
   readonly lifecycle: () => RouterLifecycle;
   readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: SharedBudget };
-  /** Bytes of the last UTC days, today first. */
-  readonly days: () => { readonly today: string; readonly days: readonly number[] };
+  /** Bytes of the last UTC days, today first; counted since `sinceMs` (wall time). */
+  readonly days: () => { readonly today: string; readonly days: readonly number[]; readonly sinceMs: number };
   readonly dataPlans: () => RouterDetail['dataPlans'];
   readonly pace: () => PaceSummary;
   readonly certificate: () => RouterCertificate | undefined;
   readonly exposition: FleetExposition;
 }
+
+const DAY_MS = 86_400_000;
+const MONTH_DAYS = 30;
+/** The first minutes, with all logs, say nothing about a month. */
+const FORECAST_MS_MIN = 3_600_000;
 
 export function summarizeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterSummary {
   const { name, url, labels, byte_budget: budget } = around.settings;
@@ -57,12 +62,36 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     lifecycle: { state: lifecycle.state, until: toTime(lifecycle.untilMs), setBy: lifecycle.setBy },
     logLagSeconds: toSeconds(findLagMs(state, at)) ?? null,
     logLossSince: toTime(findLossSinceMs(state.logs.values(), at)),
+    gaps: countGaps(state),
+    isSlow: around.pace().level !== 'usual',
+    certificateExpiry: toTime(state.certificateNotAfterMs),
     bytesToday: around.bytes().budget.usedBytes,
     byteBudget: budget.perDay === 0 ? null : budget.perDay,
+    forecast: toForecast(around, at.wallMs),
     firmware: state.identity.firmware ?? recalled?.firmware ?? null,
     device: recalled?.device ?? state.device.summary,
     traffic: (state.reach === 'up' && state.traffic) || null,
   };
+}
+
+function countGaps({ logs }: RouterState): number {
+  let gaps = 0;
+  for (const log of logs.values()) gaps += log.gaps;
+  return gaps;
+}
+
+function toForecast({ dataPlans, days }: RouterSurroundings, nowMs: number): RouterSummary['forecast'] {
+  const plans = dataPlans().filter(({ forecast }) => forecast !== null);
+  if (plans.length > 0) {
+    const forecast = plans.reduce((sum, plan) => sum + (plan.forecast ?? 0), 0);
+    return { bytes: forecast, limit: plans.reduce((sum, { limit }) => sum + limit, 0) };
+  }
+  const { today, days: all, sinceMs } = days();
+  const recent = all.slice(0, MONTH_DAYS);
+  const watchedMs = nowMs - Math.max(sinceMs, Date.parse(today) - (recent.length - 1) * DAY_MS);
+  if (watchedMs < FORECAST_MS_MIN) return null;
+  const bytes = recent.reduce((sum, one) => sum + one, 0);
+  return { bytes: Math.round((bytes / watchedMs) * MONTH_DAYS * DAY_MS), limit: null };
 }
 
 export function describeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterDetail {
@@ -108,7 +137,7 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
 
 /** Returns the day so many days before another one. */
 function toDay(today: string, before: number): string {
-  return renderDay(Date.parse(today) - before * 86_400_000);
+  return renderDay(Date.parse(today) - before * DAY_MS);
 }
 
 export function describeLogs({ logs }: RouterState, at: Moment): readonly RouterLogSummary[] {

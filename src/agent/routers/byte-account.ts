@@ -35,6 +35,8 @@ export class ByteAccount {
   /** Bytes of the last 62 UTC days, {@link today} first. */
   readonly days: number[];
   today: string;
+  /** When counting began, or the begin of the first stored day. Wall time. */
+  readonly sinceMs: number;
   #left: { readonly day: string; readonly days: readonly number[] } | undefined;
   #part: BudgetPart = 'common';
   readonly #options: ByteAccountOptions;
@@ -51,6 +53,7 @@ export class ByteAccount {
     const { data: used } = storedBytes.safeParse(parseJson(values.read(router.name, BYTES_KEY) ?? ''));
     this.budget = new SharedBudget({ bytesPerDay, statusShare, clock, used });
     this.days = [used?.bytes ?? 0, ...(used?.before ?? [])];
+    this.sinceMs = used ? Date.parse(used.day) - (this.days.length - 1) * DAY_MS : clock.now();
     this.today = used?.day ?? this.budget.used.day;
     this.#followDay();
     for (const family of [F.sentBytes, F.receivedBytes]) exposition.add(router, family, {}, 0);
