@@ -1,4 +1,4 @@
-import { deflateSync, inflateSync } from 'node:zlib';
+import { constants, deflateSync, inflateSync } from 'node:zlib';
 import { createNumbers } from '../../base/index.ts';
 import type { HistoryPoint, InterfaceRate, PollFault, PollPoint, PollSummary } from '../../web/index.ts';
 
@@ -265,11 +265,14 @@ export class RouterHistory {
     const slots = this.#slots;
     if (!slots) return undefined;
     const bytes = Buffer.alloc(PACKED_BYTES);
-    let at = 0;
-    for (const [column, shift] of slots.planes) {
-      for (let age = SLOTS - 1; age >= 0; age--) bytes[at++] = (column[toSlot(this.#newest - age)] ?? 0) >> shift;
+    const oldest = toSlot(this.#newest + 1);
+    for (const [index, [column, shift]] of slots.planes.entries()) {
+      const plane = shift === 0 ? column : column.map((value) => value >> shift);
+      bytes.set(plane.subarray(oldest), index * SLOTS);
+      bytes.set(plane.subarray(0, oldest), (index + 1) * SLOTS - oldest);
     }
-    return { newestMs: wallMs - ms + this.#newest * SLOT_MS, slots: deflateSync(bytes).toString('base64') };
+    const packed = deflateSync(bytes, { level: constants.Z_BEST_SPEED });
+    return { newestMs: wallMs - ms + this.#newest * SLOT_MS, slots: packed.toString('base64') };
   }
 
   /** Continues a history that was packed before. The time since then has no values; text of others counts as empty. */
@@ -324,7 +327,7 @@ function packRate(bytesPerSecond: number): number {
 
 function unpackRate(value: number | undefined): number | null {
   const steps = unpack(value, RATE_STEPS);
-  return steps === null ? null : Number((2 ** steps - 1).toPrecision(3));
+  return steps === null ? null : Math.round(2 ** steps - 1);
 }
 
 function unpackBytes(text: string): Buffer | undefined {

@@ -304,11 +304,11 @@ export class RouterAgent {
   async close(signal: AbortSignal): Promise<void> {
     this.#endRequest();
     this.#backup?.close();
-    this.#polling.close();
     this.recorder.close();
     try {
       await this.#client.close(signal);
     } finally {
+      this.#polling.close();
       this.#bytes.settle();
       this.#bytes.close();
     }

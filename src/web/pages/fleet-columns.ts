@@ -13,7 +13,7 @@ import {
   toShown,
 } from './html.ts';
 import {
-  isCurrent,
+  hasCurrentValues,
   renderLabels,
   renderSignal,
   renderSparkline,
@@ -98,7 +98,8 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
       key: 'signal',
       className: 'c-signal',
       // The last value of a router that is down gets no grade.
-      cell: (router) => (router.device.signal ? renderSignal(router.device.signal, isCurrent(router), true) : NOTHING),
+      cell: (router) =>
+        router.device.signal ? renderSignal(router.device.signal, hasCurrentValues(router), true) : NOTHING,
     },
     {
       title: 'Traffic',
@@ -117,7 +118,7 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
       cell: (router) => {
         const words = renderLength(router.device.uptimeSeconds);
         if (isRebooted(router)) return html`<strong class="warn">${words}</strong>`;
-        return isCurrent(router) ? words : html`<span class="soft">${words}</span>`;
+        return hasCurrentValues(router) ? words : html`<span class="soft">${words}</span>`;
       },
     },
     { title: 'Log lag', kind: 'number', key: 'lag', className: 'c-lag', cell: (router) => renderLogs(router, base) },
@@ -139,7 +140,8 @@ function textColumn(title: string, key: string, toText: (router: RouterSummary) 
     className: `c-${key}`,
     tooltip: toShownText,
     // What a router reported before is grey.
-    cell: (router) => html`<bdi${isCurrent(router) ? '' : html` class="soft"`}>${toShownText(router) || NOTHING}</bdi>`,
+    cell: (router) =>
+      html`<bdi${hasCurrentValues(router) ? '' : html` class="soft"`}>${toShownText(router) || NOTHING}</bdi>`,
   };
 }
 

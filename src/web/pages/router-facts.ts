@@ -1,5 +1,6 @@
 import type { PollFault, RouterState, RouterSummary, SignalSummary } from '../api/routers.ts';
 import { type Html, html, NOTHING, renderLength, toShown } from './html.ts';
+import { POINT_S } from './plots.ts';
 
 /** Signal values of a modem. */
 export type SignalKind = SignalSummary['kind'] | 'rsrq' | 'sinr';
@@ -44,7 +45,7 @@ function countBars(kind: SignalKind, value: number): number {
 }
 
 /** True if the values of a router are those of now: otherwise they are shown without a colour. */
-export function isCurrent({ state, isStale }: Pick<RouterSummary, 'state' | 'isStale'>): boolean {
+export function hasCurrentValues({ state, isStale }: Pick<RouterSummary, 'state' | 'isStale'>): boolean {
   return state === 'up' && !isStale;
 }
 
@@ -92,9 +93,9 @@ export function renderSparkline(results: string, slotS: number): Html | string {
   if (known === 0) return NOTHING;
   const up = results.replaceAll(/[^u]/g, '').length;
   const share = up === known ? '100' : ((up / known) * 100).toFixed(1);
-  // The first and the last slot may be incomplete, so they are not counted as watched time.
+  // The first slot may be incomplete, and so may the last three minutes: they are not counted as watched time.
   const watched = results.replace(/^-+/, '').length;
-  const seconds = watched === results.length ? watched * slotS : (watched - 2) * slotS;
+  const seconds = watched === results.length ? watched * slotS : (watched - 1) * slotS - POINT_S;
   const span = seconds > 0 ? `last ${renderLength(seconds)}` : 'first polls';
   const unwatched = (watched - known) * slotS;
   return renderBand(

@@ -4,7 +4,7 @@ import { type Html, html, renderBitRate, renderLength, renderMoment, toShown } f
 import { type HistorySeries, POINT_S, renderHistory } from './plots.ts';
 import {
   gradeSignal,
-  isCurrent,
+  hasCurrentValues,
   renderSignal,
   renderSparkline,
   SIGNAL_LIMITS,
@@ -33,7 +33,7 @@ export function renderOverview(router: RouterDetail, range: string): Html {
   const renderTile = (title: string, view: string, value: Html | string, note: Html | string = '') =>
     value === ''
       ? ''
-      : html`<li><a href="?view=${view}">${title}</a><strong${isCurrent(router) ? '' : html` class="expired"`}>${value}</strong><span class="soft">${note}</span></li>
+      : html`<li><a href="?view=${view}">${title}</a><strong${hasCurrentValues(router) ? '' : html` class="expired"`}>${value}</strong><span class="soft">${note}</span></li>
 `;
   const tiles = [
     renderTile('Signal', 'modem', ...describeSignal(router)),
@@ -53,7 +53,7 @@ function describeSignal(router: RouterDetail): Tile {
   const { signal, operator, technology } = router.device;
   const network = [operator, technology].flatMap((text) => (text === null ? [] : [toShown(text, 60)])).join(' · ');
   return signal
-    ? [renderSignal(signal, isCurrent(router)), `${signal.kind.toUpperCase()}${network && `, ${network}`}`]
+    ? [renderSignal(signal, hasCurrentValues(router)), `${signal.kind.toUpperCase()}${network && `, ${network}`}`]
     : [network];
 }
 
@@ -84,7 +84,7 @@ function describeUptime(router: RouterDetail): Tile {
   const { uptimeSeconds } = router.device;
   if (uptimeSeconds === null) return [''];
   const text = renderLength(uptimeSeconds);
-  return isCurrent(router) && uptimeSeconds < HOUR_S
+  return hasCurrentValues(router) && uptimeSeconds < HOUR_S
     ? [html`<span class="warn">${text}</span>`, 'restarted within the last hour']
     : [text];
 }
@@ -235,7 +235,7 @@ function findSamples(router: RouterDetail, family: string): readonly Sample[] {
       .filter(({ name }) => name === family)
       .flatMap(({ samples, ageSeconds, resource }) => {
         const isFailing = resources.some((one) => one.resource === resource && one.state === 'failed');
-        return samples.map((sample) => ({ ...sample, ageSeconds, isCurrent: isCurrent(router) && !isFailing }));
+        return samples.map((sample) => ({ ...sample, ageSeconds, isCurrent: hasCurrentValues(router) && !isFailing }));
       }),
   );
 }

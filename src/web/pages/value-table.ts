@@ -2,7 +2,7 @@ import { renderBytes, renderCount } from '../../base/index.ts';
 import type { FamilyValues, ModuleValues, RouterDetail } from '../api/router-detail.ts';
 import type { InterfaceRate } from '../api/routers.ts';
 import { type Html, html, NOTHING, renderBitRate, renderLength, renderMoment, toSentence, toShown } from './html.ts';
-import { isCurrent } from './router-facts.ts';
+import { hasCurrentValues } from './router-facts.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** Up to so many rows are shown as lists with the whole help; more as a table. */
@@ -42,7 +42,7 @@ export function renderValues(router: RouterDetail, view: string): Html | string 
     .filter(({ module }) => own.includes(module) || (view === 'device' && !all.includes(module)))
     .toSorted((a, b) => rank(a.module) - rank(b.module));
   const expired = new Set(
-    resources.filter(({ state }) => state === 'failed' || !isCurrent(router)).map(({ resource }) => resource),
+    resources.filter(({ state }) => state === 'failed' || !hasCurrentValues(router)).map(({ resource }) => resource),
   );
   if (shown.length === 0) return html`<p class="soft">${EMPTY[view] ?? ''}</p>`;
   return html`<div class="values">

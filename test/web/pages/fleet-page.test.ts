@@ -388,9 +388,9 @@ test('a mass outage that the agent found when it started says since when it is k
 
 test.for([
   ['the whole window', 'u'.repeat(120), 'last 24 h'],
-  ['what was watched of it', `${'-'.repeat(100)}${'u'.repeat(20)}`, 'last 3 h 36 min'],
+  ['what was watched of it', `${'-'.repeat(100)}${'u'.repeat(20)}`, 'last 3 h 45 min'],
   ['a time with a hole', `${'u'.repeat(100)}${'-'.repeat(10)}${'u'.repeat(10)}`, 'last 24 h', ', 2 h not watched'],
-  ['no time yet', `${'-'.repeat(118)}uu`, 'first polls'],
+  ['no time yet', `${'-'.repeat(119)}u`, 'first polls'],
 ] as const)('the availability is that of %s', async ([_what, results, span, hole = '']) => {
   const page = await read('/', { listRouters: () => createRouters(1, () => ({ availability: results })) });
   expect(page).toContain(`aria-label="100 % of the ${span} up${hole}"`);
