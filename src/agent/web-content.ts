@@ -82,6 +82,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
       const recorder = fleet.find(name)?.recorder;
       return recorder && { ...recorder.summarize(), availability: recorder.describeAvailability() };
     },
+    describeAvailability: (name) => fleet.find(name)?.recorder.describeAvailability() ?? '',
     listNames: () => fleet.routers.map(({ settings }) => settings.name),
     describeRouter: (name) => fleet.find(name)?.recorder.describe(),
     readRecords: (query) => options.recent.read(query),

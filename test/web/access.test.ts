@@ -59,6 +59,7 @@ const ROUTES: readonly (readonly [method: string, path: string, roles: readonly 
   ['GET', '/config', ['read', 'admin']],
   ['GET', '/assets/pages.css', ['read', 'admin']],
   ['GET', '/assets/pages.js', ['read', 'admin']],
+  ['GET', '/api/v1/events', ['read', 'admin']],
   ['GET', '/api/v1/routers', ['read', 'admin']],
   ['GET', '/api/v1/routers/plant-7', ['read', 'admin']],
   ['GET', '/api/v1/runs', ['read', 'admin']],

@@ -4,6 +4,7 @@ import { type RequestOptions, request as requestHttps } from 'node:https';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import { FanOut } from '../../src/web/fan-out.ts';
 import {
+  type ListedRouter,
   openWebServer,
   type ProcessSummary,
   type RouterDetail,
@@ -36,9 +37,12 @@ export const ROUTER: RouterSummary = {
   durationSeconds: 0.4,
   logLagSeconds: 4,
   logLossSince: null,
+  gaps: 0,
+  isSlow: false,
+  certificateExpiry: null,
   bytesToday: 21_000,
   byteBudget: null,
-  use: { agent: 600_000, agentForecast: null, used: null, limit: null, forecast: null },
+  use: { agent: 600_000, agentForecast: 1024 ** 2, used: null, limit: null, forecast: null },
   firmware: '9.5',
   device: {
     model: 'MRX3',
@@ -48,6 +52,7 @@ export const ROUTER: RouterSummary = {
     signal: { kind: 'rsrp', value: -93 },
     wan: 'wan1',
     uptimeSeconds: 90_000,
+    drift: null,
   },
   traffic: { interface: 'lte2', receiveBytesPerSecond: 150_000, transmitBytesPerSecond: 12_500 },
 };
@@ -173,6 +178,11 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     findRouter(name) {
       const router = [...(content.listRouters?.() ?? [ROUTER])].find((one) => one.name === name);
       return router && { availability: '', ...router };
+    },
+    describeAvailability(name) {
+      if (content.findRouter) return content.findRouter(name)?.availability ?? '';
+      const router = [...(content.listRouters?.() ?? [])].find((one) => one.name === name);
+      return (router as ListedRouter | undefined)?.availability ?? '';
     },
     listNames: () => [...(content.listRouters?.() ?? [ROUTER])].map(({ name }) => name),
     describeRouter: () => undefined,

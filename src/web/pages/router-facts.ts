@@ -49,21 +49,30 @@ export function hasCurrentValues({ state, isStale }: Pick<RouterSummary, 'state'
   return state === 'up' && !isStale;
 }
 
-/** Renders a value with bars and its grade as text; without a colour if not current. `isNamed`: the kind instead of the unit. */
+/** Returns the grade and the place within it, from 0 to 4: values of all kinds can be compared by it. */
+export function rankSignal({ kind, value }: SignalSummary): number {
+  const limits = SIGNAL_LIMITS[kind];
+  const [grade, span] = [countBars(kind, value), 2 * (limits[2] - limits[0])];
+  const [low, high] = [limits[grade - 1] ?? limits[0] - span, limits[grade] ?? limits[2] + span];
+  return grade + Math.min(0.999, Math.max(0, (value - low) / (high - low)));
+}
+
+/** Renders a value with bars and its grade; without a colour if not current. `isGraded`: with the grade as visible text. */
 export function renderSignal(
   { kind, value }: { readonly kind: SignalKind; readonly value: number },
   isCurrent = true,
-  isNamed = false,
+  isGraded = false,
 ): Html {
   const grade = countBars(kind, value);
   const [tone, word] = findGrade(kind, value);
   const colour = isCurrent ? tone : 'soft';
   const number = String(Number(value.toFixed(1)));
   const [name, shown] = [kind.toUpperCase(), `${number}${SIGNAL_UNITS[kind]}`];
+  const words = kind === 'csq' ? `CSQ ${number}` : shown;
   return html`<span class="signal ${colour}" title="${name} ${shown}: ${word}${isCurrent ? '' : ', when last read'}"><svg width="16" height="12" viewBox="0 0 16 12" role="img" aria-label="${word}">${BARS.map(
     (bar) =>
       html`<rect${bar > grade ? html` class="off"` : ''} x="${bar * 4}" y="${9 - bar * 3}" width="3" height="${3 + bar * 3}"/>`,
-  )}</svg> ${isNamed ? `${name} ${number}` : shown}</span>`;
+  )}</svg> ${isGraded ? `${isCurrent ? `${word} ` : ''}${words}` : shown}</span>`;
 }
 
 const HEIGHT = 14;
@@ -89,7 +98,15 @@ export function renderSparkline(results: string, slotS: number): Html | string {
   const seconds = watched === results.length ? watched * slotS : (watched - 1) * slotS - POINT_S;
   const span = seconds > 0 ? `last ${renderLength(seconds)}` : 'first polls';
   const unwatched = (watched - known) * slotS;
-  const words = `${share} % of the ${span} up${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}`;
+  return renderBand(
+    results,
+    `${share} % of the ${span} up${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}`,
+  );
+}
+
+/** Renders slots of time as {@link renderSparkline}; `words` say what they show. */
+export function renderBand(results: string, words: string): Html {
+  const watched = results.replace(/^-+/, '').length;
   const paths: Record<string, string> = {};
   for (const [run] of results.matchAll(/(.)\1*/g)) paths[run[0] ?? ''] = '';
   let x = 0;
@@ -132,11 +149,17 @@ const STATE_TONES: Readonly<Record<RouterState, string>> = {
   retired: 'soft',
 };
 
+/** Returns the colour of the state. */
+export function toneState({ state, fault }: RouterSummary): string {
+  return state === 'up' && fault !== null ? 'warn' : STATE_TONES[state];
+}
+
 /** Renders the state, and whether values are stale or the router is in maintenance. */
-export function renderState({ state, isStale, fault, lifecycle }: RouterSummary): Html {
+export function renderState(router: RouterSummary): Html {
+  const { state, isStale, fault, lifecycle } = router;
   const stale = isStale ? html`, <span class="warn">stale</span>` : '';
   const isDegraded = state === 'up' && fault !== null;
-  return html`<span class="state ${isDegraded ? 'warn' : STATE_TONES[state]}">${isDegraded ? 'degraded' : STATE_NAMES[state]}</span>${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
+  return html`<span class="state ${toneState(router)}">${isDegraded ? 'degraded' : STATE_NAMES[state]}</span>${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
 }
 
 /** Renders at most `max` labels as `name=value`, and the number of the others. */
