@@ -30,7 +30,7 @@ import {
   type WebServer,
 } from '../web/index.ts';
 import { createShardsView, FleetShare, openCluster } from './cluster.ts';
-import { SelfMetrics } from './metrics/self-metrics.ts';
+import { type RouterStateName, SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan, type RouterParts, summarizePlan, toWebSettings } from './plan.ts';
 import { ConfigReloader, Supervisor } from './reload.ts';
 import { RepeatedWarnings } from './repeated-warnings.ts';
@@ -97,6 +97,7 @@ export interface AgentWebOptions {
 export interface AgentSummary {
   readonly routers: number;
   readonly routersUp: number;
+  readonly states: Readonly<Record<RouterStateName, number>>;
   readonly polls: number;
   readonly recordsShipped: number;
   readonly gaps: number;
@@ -328,7 +329,8 @@ export class Agent {
   }
 
   summary(): AgentSummary {
-    return { routers: this.#fleet.routers.length, routersUp: this.#fleet.countStates().up, ...this.#counts };
+    const states = this.#fleet.countStates();
+    return { routers: this.#fleet.routers.length, routersUp: states.up, states, ...this.#counts };
   }
 
   /** Returns the reason if the agent needs a restart: no run has started or ended for longer than any run may take. */

@@ -60,6 +60,8 @@ export { deviceSchema, NO_DEVICE } from './api/routers.ts';
 export { WebError } from './errors.ts';
 export type { ClusterSummary, FleetShards, ForeignRouter } from './fan-out.ts';
 export type { ReloadResult, StateResult } from './lifecycle.ts';
+export { renderBitRate } from './pages/html.ts';
+export { gradeSignal, SIGNAL_UNITS } from './pages/router-facts.ts';
 export { createMatcher } from './pages/table-query.ts';
 export type { WebContent } from './routes.ts';
 export type { MetricsScope } from './scrape.ts';
