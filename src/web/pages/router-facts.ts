@@ -1,3 +1,4 @@
+import { renderMany } from '../../base/index.ts';
 import type { PollFault, RouterState, RouterSummary, SignalSummary } from '../api/routers.ts';
 import { type Html, html, NOTHING, renderLength, toShown } from './html.ts';
 import { POINT_S } from './plots.ts';
@@ -77,9 +78,9 @@ const MARKS: Readonly<Record<string, readonly [tone: string, y: number, height: 
 
 /**
  * Renders poll results, one letter for each slot of `slotS` seconds, as a row of marks: low for up, full height for down, a thin line for
- * times that were not watched. What was before the first poll is empty.
+ * times that were not watched. What was before the first poll is empty. `gaps`: slots with log gaps, of which each is a mark.
  */
-export function renderSparkline(results: string, slotS: number): Html | string {
+export function renderSparkline(results: string, slotS: number, gaps: readonly number[] = []): Html | string {
   const known = results.replaceAll('-', '').length;
   if (known === 0) return NOTHING;
   const up = results.replaceAll(/[^u]/g, '').length;
@@ -89,7 +90,7 @@ export function renderSparkline(results: string, slotS: number): Html | string {
   const seconds = watched === results.length ? watched * slotS : (watched - 1) * slotS - POINT_S;
   const span = seconds > 0 ? `last ${renderLength(seconds)}` : 'first polls';
   const unwatched = (watched - known) * slotS;
-  const words = `${share} % of the ${span} up${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}`;
+  const words = `${share} % of the ${span} up${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}${gaps.length > 0 ? `, ${renderMany(gaps.length, 'log gap')}` : ''}`;
   const paths: Record<string, string> = {};
   for (const [run] of results.matchAll(/(.)\1*/g)) paths[run[0] ?? ''] = '';
   let x = 0;
@@ -104,7 +105,9 @@ export function renderSparkline(results: string, slotS: number): Html | string {
   // One unit wider, because rounding could clip the last mark.
   return html`<svg class="spark" role="img" aria-label="${words}" viewBox="0 0 ${results.length + 1} ${HEIGHT}" preserveAspectRatio="none"><title>${words}</title>${Object.entries(
     paths,
-  ).map(([letter, path]) => (MARKS[letter] ? html`<path class="${MARKS[letter][0]}" d="${path}"/>` : ''))}</svg>`;
+  ).map(([letter, path]) =>
+    MARKS[letter] ? html`<path class="${MARKS[letter][0]}" d="${path}"/>` : '',
+  )}${gaps.map((slot) => html`<path class="gap" d="M${slot} 0h1v${HEIGHT}h-1z"/>`)}</svg>`;
 }
 
 /** Renders the step, and the resource if there is one. */
