@@ -8,7 +8,7 @@ import {
   toFleetQuery,
 } from './api/logs.ts';
 import { type DeadLetterSummary, deadLetterSchema, type ProcessSummary, processSchema } from './api/process.ts';
-import { type ListedRouter, listedRouterSchema, NO_DEVICE, type RouterSummary } from './api/routers.ts';
+import { type ListedRouter, listedRouterSchema, NO_DEVICE, NO_USE, type RouterSummary } from './api/routers.ts';
 import type { FanOut, FleetList, FleetShards, ForeignRouter, PeerFault } from './fan-out.ts';
 import type { WebContext } from './server/context.ts';
 
@@ -109,6 +109,7 @@ const UNKNOWN: Omit<ListedRouter, 'name' | 'url' | 'labels'> = {
   logLossSince: null,
   bytesToday: 0,
   byteBudget: null,
+  use: NO_USE,
   firmware: null,
   device: NO_DEVICE,
   traffic: null,

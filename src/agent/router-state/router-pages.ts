@@ -28,9 +28,16 @@ export interface RouterSurroundings {
   readonly settings: RouterSettings;
   readonly lifecycle: () => RouterLifecycle;
   readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: SharedBudget };
-  /** Bytes of the last UTC days, today first. */
-  readonly days: () => { readonly today: string; readonly days: readonly number[] };
-  readonly dataPlans: () => RouterDetail['dataPlans'];
+  readonly account: {
+    readonly today: string;
+    /** Bytes of the last UTC days, today first; and those of polls. */
+    readonly days: readonly number[];
+    readonly polls: readonly number[];
+    sumSince(firstDay: string): number;
+    estimateMonth(): RouterDetail['bytes']['month'];
+  };
+  /** As of the last reading (`shown`), for lists, and now. Absent: none. */
+  readonly plans?: { readonly shown: RouterDetail['dataPlans']; describe(): RouterDetail['dataPlans'] } | undefined;
   readonly pace: () => PaceSummary;
   readonly certificate: () => RouterCertificate | undefined;
   readonly exposition: FleetExposition;
@@ -62,13 +69,14 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     firmware: state.identity.firmware ?? recalled?.firmware ?? null,
     device: recalled?.device ?? state.device.summary,
     traffic: (state.reach === 'up' && state.traffic) || null,
+    use: describeUse(around),
   };
 }
 
 export function describeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterDetail {
   const { settings, exposition } = around;
   const { sent, received, budget } = around.bytes();
-  const { today, days } = around.days();
+  const { today, days, polls } = around.account;
   const certificate = around.certificate();
   const resources = describeResources(state, at.ms);
   return {
@@ -90,9 +98,10 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
       stretch: budget.intervalMultiplier('slow'),
       logsPausedUntil: toTime(budget.pauses.logs),
       statusPausedUntil: toTime(budget.pauses.status),
-      days: days.map((one, index) => ({ day: toDay(today, index), bytes: one })),
+      days: days.map((one, index) => ({ day: toDay(today, index), bytes: one, status: polls[index] ?? null })),
+      month: around.account.estimateMonth(),
     },
-    dataPlans: around.dataPlans(),
+    dataPlans: around.plans?.describe() ?? [],
     pace: around.pace(),
     certificate: certificate ? { notAfter: new Date(certificate.notAfterMs).toISOString() } : null,
     logs: describeLogs(state, at),
@@ -103,6 +112,20 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
     lastHours: state.history.describe(at),
     values: describeValues({ router: settings, modules: settings.modules, resources, exposition }),
     interfaceRates: state.reach === 'up' ? state.rates.describe() : [],
+  };
+}
+
+function describeUse({ account, plans: source }: RouterSurroundings): RouterSummary['use'] {
+  const plans = source?.shown ?? [];
+  const month = account.estimateMonth();
+  const sum = (key: 'used' | 'limit' | 'forecast') =>
+    plans.every((plan) => plan[key] === null) ? null : plans.reduce((all, plan) => all + (plan[key] ?? 0), 0);
+  return {
+    agent: account.sumSince(`${account.today.slice(0, 8)}01`),
+    agentForecast: month && month.status + month.logs,
+    used: sum('used'),
+    limit: sum('limit'),
+    forecast: sum('forecast'),
   };
 }
 
@@ -154,6 +177,8 @@ interface RouterValuesSource {
 
 interface Definition {
   readonly module: ModuleDefinition;
+  readonly label: string | undefined;
+  readonly good: number | undefined;
   readonly unit: string | undefined;
   readonly keys: readonly string[];
   readonly stateLabel: string;
@@ -161,6 +186,12 @@ interface Definition {
 
 /** Heading of families that no module defines, such as those of configuration lists. */
 const OTHERS = 'other';
+/** Families of readers, which no module file describes. */
+const OWN_FAMILIES: Readonly<Record<string, Pick<Definition, 'label' | 'good'>>> = {
+  router_config_expected: { label: 'As expected', good: 1 },
+  router_config_entries: { label: 'Entries', good: undefined },
+  router_config_changes_total: { label: 'Changes', good: undefined },
+};
 
 /** Values by module and family, with their ages, as in the metrics. Expired values are shown with their age. */
 function describeValues({ router, modules, resources, exposition }: RouterValuesSource): readonly ModuleValues[] {
@@ -170,6 +201,7 @@ function describeValues({ router, modules, resources, exposition }: RouterValues
   for (const { resource, ageSeconds } of resources) {
     for (const { name, help, type, samples } of exposition.listValues(router, toPart(resource))) {
       const definition = definitions.get(name);
+      const { label, good } = definition ?? OWN_FAMILIES[name] ?? {};
       const title =
         definition?.module.name ?? modules.find(({ reader }) => reader && isOf(reader, resource))?.name ?? OTHERS;
       const section = sections.get(title) ?? { help: '', families: [] };
@@ -177,6 +209,8 @@ function describeValues({ router, modules, resources, exposition }: RouterValues
       section.families.push({
         name,
         help,
+        label: label ?? null,
+        good: good === 0 || good === 1 ? good : null,
         type,
         unit: definition?.unit ?? null,
         keys: definition?.keys ?? [],
@@ -204,10 +238,10 @@ function collectDefinitions(modules: readonly ModuleDefinition[]): ReadonlyMap<s
   const definitions = new Map<string, Definition>();
   for (const module of modules) {
     for (const { labels, metrics } of module.resources) {
-      for (const { name, unit, type, labels: own, stateLabel } of metrics) {
+      for (const { name, label, good, unit, type, labels: own, stateLabel } of metrics) {
         // The labels of an info metric are its content.
         const keys = [...Object.keys(labels), ...(type === 'info' ? [] : Object.keys(own))];
-        if (!definitions.has(name)) definitions.set(name, { module, unit, keys, stateLabel });
+        if (!definitions.has(name)) definitions.set(name, { module, label, good, unit, keys, stateLabel });
       }
     }
   }

@@ -132,8 +132,8 @@ export class RouterAgent {
       clock,
       lifecycle,
       bytes: () => ({ ...client.wireBytes, budget: bytes.budget }),
-      days: () => bytes,
-      dataPlans: () => plans?.describe() ?? [],
+      account: bytes,
+      plans,
       pace: () => pace.summarize(),
       certificate: () => client.certificate,
       report: (event) => this.#onEvent(event),
@@ -337,6 +337,9 @@ export class RouterAgent {
       this.#runs.delete(key);
       if (this.#runs.size === 0) this.#client.rest();
       this.#bytes.settle();
+      // Lines that waited at the start are read by now.
+      const isUsual = key === (this.#logs ? this.logsKey : this.statusKey) && !this.hasMoreLogs && !this.hasLogFaults;
+      if (isUsual) this.#bytes.beginSample();
       this.recorder.record({ type: 'limits-read', budget: this.#bytes.budget, retryAfter: this.#client.retryAfter });
     }
   }

@@ -215,7 +215,7 @@ export class StatusPolling {
     const { pace } = kept;
     // A budget that slows down the status only has bytes for what is due, and for liveness probes.
     const isShort = budget.pollMultiplier(false) > 1;
-    if (!isConcurrent) bytes.payFrom(budget.statusPart ?? 'status');
+    if (!isConcurrent) bytes.payFrom(budget.statusPart ?? 'status', true);
     try {
       return await poller.pollOnce(signal, {
         intervalMultiplier: (isSlow) =>
@@ -227,7 +227,7 @@ export class StatusPolling {
         holdsValues: (resource) => recorder.holdsValues(resource),
       });
     } finally {
-      bytes.payFrom('common');
+      bytes.payFrom('common', false);
     }
   }
 

@@ -54,7 +54,7 @@ export const routerPage: Page<RouterPageContent> = {
     const view = wanted === 'positions' || Object.hasOwn(VIEWS, wanted) ? (wanted as View) : 'overview';
     const query = { ...(view === 'overview' ? toFleetQuery(LAST_LINES) : parseRecordQuery(context)), router: name };
     const page = view === 'logs' || view === 'overview' ? await content.readRecords(query) : NO_RECORDS;
-    const config = view === 'configuration' ? (content.renderRouterConfig(name) ?? '') : '';
+    const config = view === 'agent' ? (content.renderRouterConfig(name) ?? '') : '';
     const range = parseRange(context.req.query('range'));
     const shown = { view, range, config, page, query, canPoll, grafana: content.findGrafana() };
     return { title: router.name, main: renderRouter(withoutCredentials(router), shown, base, clock.now()) };
@@ -102,10 +102,10 @@ function renderHead(router: RouterDetail, { canPoll, grafana }: RouterView, base
   ];
   // An address may come from a list of another system.
   const link = /^https?:\/\//.test(url) ? html`<a href="${url}" rel="noreferrer">Web interface</a>, ` : '';
-  return html`<h1>${name}</h1>
-<p class="head">${renderState(router)}${state}. <span class="soft">${facts.flatMap((fact) => (fact ? [toShown(fact, 120)] : [])).join(' · ')}${lastSuccess === null ? '' : html`. Values of ${renderAgo(lastSuccess, nowMs)}`}.</span>
-${link}<a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>, <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>${renderDashboards(grafana, name)}</p>
-${canPoll ? renderPollButton(name, base) : ''}`;
+  return html`<div class="head"><h1>${name}</h1>
+<p>${renderState(router)}${state}. <span class="soft">${facts.flatMap((fact) => (fact ? [toShown(fact, 120)] : [])).join(' · ')}${lastSuccess === null ? '' : html`. Values of ${renderAgo(lastSuccess, nowMs)}`}.</span></p>
+<p>${link}<a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>, <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>${renderDashboards(grafana, name)}</p>
+${canPoll ? renderActions(router, base) : ''}</div>`;
 }
 
 function renderView(router: RouterDetail, shown: RouterView, base: string, nowMs: number): Html | string {
@@ -120,26 +120,30 @@ ${page.records.map((line) => renderLine(line, undefined, { router: router.name, 
     case 'logs':
     case 'positions':
       return renderRouterLogs(router, { isPositions: view === 'positions', page, query, grafana }, base, nowMs);
-    case 'configuration':
-      return html`${renderValues(router, view)}
-<h2>Settings of the agent</h2>
-<details id="config"><summary>The running configuration, with defaults and without secrets</summary>
-<pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
     case 'agent':
-      return renderAgentView(router, range, nowMs);
+      return renderAgentView(router, { range, config }, nowMs);
     case 'modem':
       return html`${renderModems(router)}
 ${renderValues(router, view)}`;
     case 'network':
     case 'device':
+    case 'configuration':
       return renderValues(router, view);
   }
 }
 
+/** Hours of a maintenance to choose from. */
+const HOURS = [1, 4, 24, 72] as const;
+
 /** Works without scripts; the age of the values limits how often it polls. */
-function renderPollButton(name: string, base: string): Html {
-  return html`<form method="post" action="${base}-/poll?router=${encodeURIComponent(name)}"><button>Poll now</button>
-<span class="soft">unless its values are less than 10 s old or its byte budget is used up</span></form>`;
+function renderActions({ name, lifecycle: { state, setBy } }: RouterDetail, base: string): Html {
+  const router = encodeURIComponent(name);
+  const choice = html`<label for="hours" class="unseen">Length of the maintenance</label>
+<select name="hours" id="hours">${HOURS.map((hours) => html`<option value="${hours}">${hours} h</option>`)}</select> <button>Maintenance</button>`;
+  const end = html`<input type="hidden" name="hours" value="0"><button>End maintenance</button>`;
+  const canRest = setBy !== 'configuration' && (state === 'active' || state === 'maintenance');
+  return html`<form method="post" action="${base}-/poll?router=${router}"><button title="Unless its values are less than 10 s old or its byte budget is used up">Poll now</button></form>
+${canRest ? html`<form method="post" action="${base}-/maintenance?router=${router}">${state === 'active' ? choice : end}</form>` : ''}`;
 }
 
 function renderDashboards(grafana: string | undefined, name: string): Html | string {
