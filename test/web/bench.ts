@@ -161,6 +161,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     describeShards: () => undefined,
     describeOpenAccess: () => undefined,
     listModules: () => ['modem', 'system'],
+    listEvents: () => [],
     refresh: () => Promise.resolve(),
     findNotifyToken: () => undefined,
     notify: () => {},

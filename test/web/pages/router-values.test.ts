@@ -187,7 +187,7 @@ test('a yes or no has a colour where the module says which one is good, and none
     expect(read(page)?.at(-1)).toBe(
       '<dt title="Help of door_open.">Door</dt><dd><bdi><span class="expired">yes</span></bdi>',
     );
-    expect(page).toContain('<h2>Any <span class="expired">· last read 12 s ago</span></h2>');
+    expect(page).toContain('<h2>Any <span class="soft">· last read 12 s ago</span></h2>');
   }
 });
 
