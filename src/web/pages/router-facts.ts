@@ -135,11 +135,11 @@ const STATE_TONES: Readonly<Record<RouterState, string>> = {
   retired: 'soft',
 };
 
-/** Renders the state, and whether values are stale or the router is in maintenance. */
-export function renderState({ state, isStale, fault, lifecycle }: RouterSummary): Html {
+/** Renders the state, since when (`spell`), and whether values are stale or the router is in maintenance. */
+export function renderState({ state, isStale, fault, lifecycle }: RouterSummary, spell: Html | string = ''): Html {
   const stale = isStale ? html`, <span class="warn">stale</span>` : '';
   const isDegraded = state === 'up' && fault !== null;
-  return html`<span class="state ${isDegraded ? 'warn' : STATE_TONES[state]}">${isDegraded ? 'degraded' : STATE_NAMES[state]}</span>${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
+  return html`<span class="state ${isDegraded ? 'warn' : STATE_TONES[state]}">${isDegraded ? 'degraded' : STATE_NAMES[state]}</span>${spell}${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
 }
 
 /** Renders at most `max` labels as `name=value`, and the number of the others. */
