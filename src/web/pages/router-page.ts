@@ -108,7 +108,7 @@ function renderHead(router: RouterDetail, { canPoll, grafana }: RouterView, base
   // An address may come from a list of another system.
   const link = /^https?:\/\//.test(url) ? html`<a href="${url}" rel="noreferrer">Web interface</a>, ` : '';
   return html`<div class="head"><h1>${name}</h1>
-<p>${renderState(router)}${state}. <span class="soft">${facts.flatMap((fact) => (fact ? [toShown(fact, 120)] : [])).join(' · ')}${lastSuccess === null ? '' : html`. Values of ${renderAgo(lastSuccess, nowMs)}`}.</span></p>
+<p>${renderState(router, state)}. <span class="soft">${facts.flatMap((fact) => (fact ? [toShown(fact, 120)] : [])).join(' · ')}${lastSuccess === null ? '' : html`. Values of ${renderAgo(lastSuccess, nowMs)}`}.</span></p>
 <p>${link}<a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>, <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>${renderDashboards(grafana, name)}</p>
 ${canPoll ? renderActions(router, base) : ''}</div>`;
 }
