@@ -49,6 +49,7 @@ const ROUTES: readonly (readonly [method: string, path: string, roles: readonly 
   ['GET', '/api/v1/records', ['read', 'admin']],
   ['HEAD', '/api/v1/records/stream', ['read', 'admin']],
   ['GET', '/api/v1/logs', ['read', 'admin']],
+  ['GET', '/api/v1/events', ['read', 'admin']],
   ['GET', '/api/v1/dead-letters', ['read', 'admin']],
   ['GET', '/api/v1/dead-letters/1', ['read', 'admin'], 404],
   ['GET', '/api/v1/process', ['read', 'admin']],
