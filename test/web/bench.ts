@@ -38,6 +38,7 @@ export const ROUTER: RouterSummary = {
   logLossSince: null,
   bytesToday: 21_000,
   byteBudget: null,
+  use: { agent: 600_000, agentForecast: null, used: null, limit: null, forecast: null },
   firmware: '9.5',
   device: {
     model: 'MRX3',
@@ -48,6 +49,7 @@ export const ROUTER: RouterSummary = {
     wan: 'wan1',
     uptimeSeconds: 90_000,
   },
+  traffic: { interface: 'lte2', receiveBytesPerSecond: 150_000, transmitBytesPerSecond: 12_500 },
 };
 
 const FAULT = { step: 'http', resource: 'lte2', error: 'No answer' } as const;
@@ -72,7 +74,8 @@ export const DETAIL: RouterDetail = {
     stretch: 1,
     logsPausedUntil: null,
     statusPausedUntil: null,
-    days: [{ day: '2026-11-21', bytes: 21_000 }],
+    days: [{ day: '2026-11-21', bytes: 21_000, status: 20_000 }],
+    month: null,
   },
   dataPlans: [],
   pace: { level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 },
@@ -158,6 +161,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     describeShards: () => undefined,
     describeOpenAccess: () => undefined,
     listModules: () => ['modem', 'system'],
+    listEvents: () => [],
     refresh: () => Promise.resolve(),
     findNotifyToken: () => undefined,
     notify: () => {},

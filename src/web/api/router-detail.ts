@@ -1,12 +1,12 @@
 /** One router. Part of the JSON of `/api/v1/`, in the units of routers.ts. */
 
 import type { LogGapSummary, LogRotationSummary, RecordSummary, RouterLogSummary } from './logs.ts';
-import type { PollFault, RouterSummary } from './routers.ts';
+import type { InterfaceRate, PollFault, RouterSummary } from './routers.ts';
 
-/** A few minutes of a router's history. */
+/** Three minutes of a router's history. */
 export interface HistoryPoint {
   readonly at: string;
-  /** `mixed`: some polls reached the router, some did not. Null without a poll. */
+  /** `mixed`: some polls reached the router, some did not. Null while it was not watched, such as without the agent. */
   readonly result: 'up' | 'down' | 'mixed' | null;
   /** At the last poll, in the kind and unit of {@link DeviceSummary.signal}. */
   readonly signal: number | null;
@@ -17,6 +17,9 @@ export interface HistoryPoint {
   readonly logLagSeconds: number | null;
   /** Duration of the last poll that reached the router. */
   readonly responseSeconds: number | null;
+  /** {@link RouterSummary.traffic} at the last poll that reached the router. */
+  readonly receiveBitsPerSecond: number | null;
+  readonly transmitBitsPerSecond: number | null;
 }
 
 /** Everything known about one router. */
@@ -44,7 +47,7 @@ export interface RouterDetail extends RouterSummary {
   readonly values: readonly ModuleValues[];
   /** Between the last two polls that read the interfaces. */
   readonly interfaceRates: readonly InterfaceRate[];
-  /** The last six hours in steps of three minutes, oldest first. */
+  /** The last 24 hours in steps of three minutes, oldest first; kept over a restart of the agent. */
   readonly lastHours: readonly HistoryPoint[];
 }
 
@@ -66,6 +69,10 @@ export interface ModuleValues {
 export interface FamilyValues {
   readonly name: string;
   readonly help: string;
+  /** Short name of the module; null without one. */
+  readonly label: string | null;
+  /** Which value of a gauge is good; null: neither. */
+  readonly good: 0 | 1 | null;
   readonly type: 'gauge' | 'counter' | 'info' | 'stateset';
   /** Unit in the router's answer; null without one. The unit of the samples is in the name. */
   readonly unit: string | null;
@@ -77,13 +84,6 @@ export interface FamilyValues {
   readonly ageSeconds: number | null;
   /** Without the label `router` and the configured ones. */
   readonly samples: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
-}
-
-/** Traffic of one interface; null when unknown or after a counter reset. */
-export interface InterfaceRate {
-  readonly interface: string;
-  readonly receiveBytesPerSecond: number | null;
-  readonly transmitBytesPerSecond: number | null;
 }
 
 /** Logins and tokens of one router; counts since the agent started. */
@@ -120,8 +120,10 @@ interface RouterBytes {
   /** End of the pause by the budget; null without one. */
   readonly logsPausedUntil: string | null;
   readonly statusPausedUntil: string | null;
-  /** The last 62 days (UTC), today first. */
-  readonly days: readonly { readonly day: string; readonly bytes: number }[];
+  /** The last 62 days (UTC), today first. `status`: of polls, the others are of logs and backups; null before they were told apart. */
+  readonly days: readonly { readonly day: string; readonly bytes: number; readonly status: number | null }[];
+  /** What 30 days cost at the rate since then; null before enough was seen. */
+  readonly month: { readonly status: number; readonly logs: number; readonly since: string } | null;
 }
 
 /** A data plan in its billing period; null before the first reading of a cellular interface. */

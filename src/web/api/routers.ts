@@ -38,7 +38,7 @@ const signalSchema = z.object({
 
 /** Last values of a router, for lists. Null = not reported. */
 export type DeviceSummary = z.output<typeof deviceSchema>;
-const deviceSchema = z.object({
+export const deviceSchema = z.object({
   /** Device type; without one, type of the first board. */
   model: text.nullable(),
   location: text.nullable(),
@@ -61,6 +61,30 @@ export const NO_DEVICE: DeviceSummary = {
   wan: null,
   uptimeSeconds: null,
 };
+
+/** Traffic of one interface; null when unknown or after a counter reset. */
+export type InterfaceRate = z.output<typeof rateSchema>;
+const rateSchema = z.object({
+  interface: text,
+  receiveBytesPerSecond: z.number().nullable(),
+  transmitBytesPerSecond: z.number().nullable(),
+});
+
+/** Traffic of a router. Null = not known, or no data plan. */
+export type UseSummary = z.output<typeof useSchema>;
+const useSchema = z.object({
+  /** Bytes of the agent with the router in this month (UTC). */
+  agent: z.number(),
+  /** What the agent uses in 30 days at its rate so far. */
+  agentForecast: z.number().nullable(),
+  /** All traffic of the cellular interfaces in the billing periods of its data plans, and their sum at the end of them. */
+  used: z.number().nullable(),
+  limit: z.number().nullable(),
+  forecast: z.number().nullable(),
+});
+
+/** Traffic of nothing. */
+export const NO_USE: UseSummary = { agent: 0, agentForecast: null, used: null, limit: null, forecast: null };
 
 /** A failure of one router. */
 export type RouterFailureSummary = z.output<typeof failureSchema>;
@@ -120,10 +144,13 @@ const routerSchema = z.object({
   bytesToday: z.number(),
   /** Allowed per day (UTC); null without a budget. */
   byteBudget: z.number().nullable(),
+  use: useSchema.prefault(NO_USE),
   /** Firmware version of the first board. */
   firmware: text.nullable(),
   /** Last reported values; kept while the router is down. */
   device: deviceSchema,
+  /** Of the interface of the WAN chain, else of the busiest one; null while the router is not up. */
+  traffic: rateSchema.nullable(),
 });
 
 /** The result of the last poll of a router. */
@@ -132,6 +159,6 @@ export type RouterState = RouterSummary['state'];
 /** An entry of `GET /api/v1/routers`: `{"routers": [...], "unanswered": [...]}`, the latter for processes with missing rows. */
 export type ListedRouter = z.output<typeof listedRouterSchema>;
 export const listedRouterSchema = routerSchema.extend({
-  /** One letter per slot, oldest first: `u` up, `d` down, `m` both, `-` no poll. Empty before the first poll. */
+  /** 24 hours, one letter per 12 minutes, oldest first: `u` up, `d` down, `m` both, `-` not watched. Empty before the first poll. */
   availability: z.string().regex(/^[udm-]{0,200}$/),
 });

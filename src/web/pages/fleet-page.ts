@@ -8,6 +8,7 @@ import { FILTERS, renderFilters } from './fleet-filters.ts';
 import { FLEET_SORTS, type FleetView, viewFleet } from './fleet-view.ts';
 import { type Html, html, renderLength, toShown } from './html.ts';
 import { type Page, renderAlone, renderMissing } from './layout.ts';
+import { renderMoney } from './money.ts';
 import { renderOutage } from './outage.ts';
 import { renderFittingTable, renderFound, renderPager } from './table.ts';
 import { parseTableQuery, renderTableQuery, type TableQuery } from './table-query.ts';
@@ -162,7 +163,7 @@ ${await renderFittingTable({
   empty: total === 0 ? 'No router is configured.' : 'No router matches.',
   className: 'fleet',
 })}
-${renderPager(page, query)}${shards?.cluster ? renderCluster(shards.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}${renderRuns(sumRuns(processes.map(({ value }) => value.runs)))}`;
+${renderPager(page, query)}${renderMoney(view.use)}${shards?.cluster ? renderCluster(shards.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}${renderRuns(sumRuns(processes.map(({ value }) => value.runs)))}`;
 }
 
 /** A count, coloured if it needs attention and small if it is 0. */

@@ -11,6 +11,7 @@ import {
   listFacetValues,
 } from './facets.ts';
 import { FILTERS } from './fleet-filters.ts';
+import { addUse, type FleetUse, NO_FLEET_USE } from './money.ts';
 import { type DownRouter, findOutage, type Outage } from './outage.ts';
 import { STATE_NAMES } from './router-facts.ts';
 import {
@@ -38,6 +39,8 @@ export interface FleetView {
   /** Common properties of a mass outage of the whole fleet; `undefined` when few routers are down. */
   readonly outage: Outage | undefined;
   readonly page: TablePage<ListedRouter>;
+  /** Traffic of the matching routers. */
+  readonly use: FleetUse;
 }
 
 /** Only the sort value of a router is kept, to save memory with ten thousand routers. */
@@ -91,7 +94,7 @@ export async function viewFleet(
   const found: Ranked[] = [];
   const parts = new Set(Object.keys(FILTERS).filter((key) => FILTERS[key]?.partOf !== undefined));
   const routersDown: DownRouter[] = [];
-  let [total, matching] = [0, 0];
+  let [total, matching, use] = [0, 0, NO_FLEET_USE];
   const filters = Object.entries(FILTERS);
   await forEachYielding(content.listRouters(), (one) => {
     const router = withoutCredentials(one);
@@ -103,6 +106,7 @@ export async function viewFleet(
     }
     if (hasFacets(router) && (query.search === '' || isMatch(listTexts(router)))) {
       matching++;
+      use = addUse(use, router);
       for (const [key, { fits, partOf }] of filters) {
         if (!fits(router)) continue;
         counts[key] = (counts[key] ?? 0) + 1;
@@ -126,6 +130,7 @@ export async function viewFleet(
     facets,
     outage: findOutage({ total, routersDown, facets }),
     page: { rows, ...page },
+    use,
   };
 }
 
