@@ -1,6 +1,7 @@
+import { renderBytes } from '../../base/index.ts';
 import { explainFailure, type LifecycleState } from '../../model/index.ts';
 import { parseRecordQuery, type RecordPage, type RecordQuery, toFleetQuery } from '../api/logs.ts';
-import type { RouterDetail } from '../api/router-detail.ts';
+import type { BackupSummary, RouterDetail } from '../api/router-detail.ts';
 import { answerForOther, type FleetContent, withoutCredentials } from '../whole-fleet.ts';
 import { type Html, html, renderAgo, renderAtLeast, renderMoment, renderSince, renderSpell, toShown } from './html.ts';
 import { type Page, toHref } from './layout.ts';
@@ -9,6 +10,7 @@ import { hasLines, renderRouterLogs } from './logs-page.ts';
 import { renderAgentView } from './router-agent.ts';
 import { renderState, renderStep } from './router-facts.ts';
 import { renderModems, renderOverview } from './router-overview.ts';
+import { type Column, renderTable } from './table.ts';
 import { renderValues } from './value-table.ts';
 
 /** The content of a router's page. */
@@ -17,6 +19,8 @@ export interface RouterPageContent extends Pick<FleetContent, 'describeShards' |
   describeRouter(name: string): RouterDetail | undefined;
   /** The running configuration of one router, as YAML without secrets; `undefined` if it is not configured. */
   renderRouterConfig(name: string): string | undefined;
+  /** The versions of its profiles that were backed up, the newest first; none without backups. */
+  listBackups(name: string): Promise<readonly BackupSummary[]>;
   /** URL of a Grafana with the dashboards, without a trailing slash; `undefined` without one. */
   findGrafana(): string | undefined;
 }
@@ -55,7 +59,8 @@ export const routerPage: Page<RouterPageContent> = {
     const query = { ...(view === 'overview' ? toFleetQuery(LAST_LINES) : parseRecordQuery(context)), router: name };
     const page = view === 'logs' || view === 'overview' ? await content.readRecords(query) : NO_RECORDS;
     const config = view === 'agent' ? (content.renderRouterConfig(name) ?? '') : '';
-    const shown = { view, config, page, query, canPoll, grafana: content.findGrafana() };
+    const backups = view === 'configuration' ? await content.listBackups(name) : [];
+    const shown = { view, config, backups, page, query, canPoll, grafana: content.findGrafana() };
     return { title: router.name, main: renderRouter(withoutCredentials(router), shown, base, clock.now()) };
   },
 };
@@ -63,6 +68,7 @@ export const routerPage: Page<RouterPageContent> = {
 interface RouterView {
   readonly view: View;
   readonly config: string;
+  readonly backups: readonly BackupSummary[];
   readonly page: RecordPage;
   readonly query: RecordQuery;
   readonly grafana: string | undefined;
@@ -71,8 +77,7 @@ interface RouterView {
 }
 
 function renderRouter(router: RouterDetail, shown: RouterView, base: string, nowMs: number): Html {
-  return html`<p class="crumb"><a href="${toHref(base, '')}">Fleet</a></p>
-${renderHead(router, shown, base, nowMs)}
+  return html`${renderHead(router, shown, base, nowMs)}
 <nav class="tabs" aria-label="Parts of the page"><ul>
 ${Object.entries(VIEWS).map(([view, title]) => html`<li><a href="?view=${view}"${view === (shown.view === 'positions' ? 'logs' : shown.view) ? html` aria-current="page"` : ''}>${title}</a></li>\n`)}</ul></nav>
 ${renderLifecycle(router)}
@@ -122,11 +127,28 @@ ${page.records.map((line) => renderLine(line, undefined, { router: router.name, 
     case 'modem':
       return html`${renderModems(router)}
 ${renderValues(router, view)}`;
+    case 'configuration':
+      return html`${renderValues(router, view)}
+${renderBackups(router.name, shown.backups)}`;
     case 'network':
     case 'device':
-    case 'configuration':
       return renderValues(router, view);
   }
+}
+
+const BACKUP_COLUMNS: readonly Column<BackupSummary>[] = [
+  { title: 'Profile', cell: ({ profile }) => toShown(profile, 120) },
+  { title: 'Time', cell: ({ at }) => renderMoment(at) },
+  { title: 'Size', kind: 'number', cell: ({ bytes }) => renderBytes(bytes) },
+  { title: 'Reason', cell: ({ reason }) => reason },
+];
+
+/** Without the content of profiles, which has secrets. */
+function renderBackups(name: string, backups: readonly BackupSummary[]): Html | string {
+  if (backups.length === 0) return '';
+  return html`<h2>Backups</h2>
+${renderTable({ caption: 'Versions of profiles', columns: BACKUP_COLUMNS, rows: backups, empty: '' })}
+<p class="soft">Their differences, which may show secrets: <code>router-exporter profiles diff ${name}</code></p>`;
 }
 
 /** Hours of a maintenance to choose from. */
