@@ -14,8 +14,8 @@ const IMAGES = fileURLToPath(new URL('../docs/images', import.meta.url));
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const LISTEN = '127.0.0.1:9849';
 const ROUTERS = 14;
-/** The router with the gap loses lines within two minutes; the others are up much earlier. */
-const PATIENCE_MS = 240_000;
+/** A router loses lines within two minutes; a site is down for two minutes, and polled again within three more. */
+const PATIENCE_MS = 420_000;
 const LOOK_EVERY_MS = 5000;
 
 interface Picture {

@@ -21,4 +21,5 @@ export {
   startAgent,
 } from './agent.ts';
 export { AGENT_FAMILIES } from './metrics/fleet-families.ts';
+export { DeviceFacts, InterfaceRates } from './router-state/device-facts.ts';
 export type { CycleResult } from './run-cycle.ts';

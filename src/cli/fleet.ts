@@ -1,13 +1,22 @@
-import { createSystemClock, isPlainObject, parseJson, readString, renderDuration } from '../base/index.ts';
+import { createSystemClock, isPlainObject, parseJson, readString, renderBytes, renderMany } from '../base/index.ts';
 import { type AgentFlags, askAgent } from './support/agent-client.ts';
-import { type CommandIo, EXIT, type ExitCode, renderJson, renderTable, writeResult } from './support/io.ts';
+import {
+  type CommandIo,
+  cutToWidth,
+  EXIT,
+  type ExitCode,
+  renderJson,
+  renderLength,
+  renderTable,
+  writeResult,
+} from './support/io.ts';
 
 interface FleetFlags extends AgentFlags {
   readonly state: readonly string[];
   readonly json?: boolean | undefined;
 }
 
-/** `fleet`: lists the routers of a running agent as a table, or as the JSON of `/api/v1/routers`. */
+/** `fleet`: lists the routers of a running agent as a table, worst first, or as the JSON of `/api/v1/routers`. */
 export function fleet(flags: FleetFlags, io: CommandIo): Promise<ExitCode> {
   const request = { method: 'GET', path: '/api/v1/routers', accept: 'application/json' } as const;
   return askAgent(flags, request, io, async ({ status, text }) => {
@@ -23,13 +32,35 @@ export function fleet(flags: FleetFlags, io: CommandIo): Promise<ExitCode> {
     const routers = listed.filter(isWanted);
     const nowMs = createSystemClock().now();
     const header = ['ROUTER', 'STATE', 'FOR', 'FIRMWARE', 'OPERATOR', 'SIGNAL', 'LOG LAG', 'ADDRESS', 'REASON'];
-    const rows = routers.map((router) => toRow(router, nowMs));
-    await writeResult(flags.json ? renderJson({ routers }) : renderTable(header, rows), io);
+    const rows = routers.toSorted(compareUrgency).map((router) => toRow(router, nowMs));
+    const table = cutToWidth(`${renderTable(header, rows)}${renderSums(routers)}\n`, io.stdout);
+    await writeResult(flags.json ? renderJson({ routers }) : table, io);
     return EXIT.done;
   });
 }
 
 type Router = Readonly<Record<string, unknown>>;
+
+/** `degraded`: up, but a part of the last poll failed. */
+const URGENCY = ['down', 'budget', 'unknown', 'degraded', 'up', 'paused', 'retired'];
+
+function toCondition(router: Router): string {
+  const state = toText(router, 'state');
+  return state === 'up' && isPlainObject(router['fault']) ? 'degraded' : state;
+}
+
+/** Equally urgent routers in the natural order of their names. */
+function compareUrgency(a: Router, b: Router): number {
+  const [rankA = 0, rankB = 0] = [a, b].map((router) => URGENCY.indexOf(toCondition(router)));
+  return rankA - rankB || toText(a, 'name').localeCompare(toText(b, 'name'), 'en', { numeric: true });
+}
+
+function renderSums(routers: readonly Router[]): string {
+  const groups = Object.groupBy(routers, toCondition);
+  const counts = URGENCY.flatMap((condition) => (groups[condition] ? `${groups[condition].length} ${condition}` : []));
+  const bytes = routers.reduce((sum, router) => sum + Number(router['bytesToday'] ?? 0), 0);
+  return `${[renderMany(routers.length, 'router'), ...counts].join(', ')}; ${renderBytes(bytes)} today`;
+}
 
 function parseRouters(text: string): readonly Router[] | undefined {
   const answer = parseJson(text);
@@ -55,11 +86,6 @@ function toRow(router: Router, nowMs: number): readonly string[] {
     toText(router, 'url'),
     toText(toMap(router, 'failure'), 'error') || toText(toMap(router, 'fault'), 'error'),
   ];
-}
-
-function renderLength(seconds: number): string {
-  const step = seconds < 60 ? 1 : seconds < 86_400 ? 60 : 3600;
-  return renderDuration(Math.max(0, Math.floor(seconds / step)) * step * 1000);
 }
 
 function toLifecycle(router: Router): string {

@@ -1,4 +1,4 @@
-import { createSystemClock, renderErrorChain } from '../base/index.ts';
+import { createSystemClock, renderBytes, renderErrorChain, toPrintable } from '../base/index.ts';
 import type { DownloadFacts, RouterClient } from '../client/index.ts';
 import {
   followOnce,
@@ -9,6 +9,7 @@ import {
   type RecordLog,
   Zone,
 } from '../logs/index.ts';
+import type { LogRecord } from '../model/index.ts';
 import { readRouterTime } from '../status/index.ts';
 import {
   type CommandIo,
@@ -17,6 +18,7 @@ import {
   type ExitCode,
   openProgress,
   renderJson,
+  renderLength,
   renderTable,
   writeResult,
 } from './support/io.ts';
@@ -40,12 +42,12 @@ export function listLogs(
       component,
       current === undefined ? 'no' : 'yes',
       String(rotated.length),
-      renderStampTime(rotated[0]?.stamp),
-      renderStampTime(rotated.at(-1)?.stamp),
+      renderAge(rotated[0]?.stamp),
+      renderAge(rotated.at(-1)?.stamp),
       ...(sizes
         ? [
-            renderBytes(current === undefined ? [] : [current], sizes),
-            renderBytes(
+            renderSize(current === undefined ? [] : [current], sizes),
+            renderSize(
               rotated.map(({ name }) => name),
               sizes,
             ),
@@ -53,8 +55,9 @@ export function listLogs(
         : []),
     ]);
     const header = ['COMPONENT', 'CURRENT', 'ARCHIVES', 'OLDEST', 'NEWEST'];
-    if (sizes) header.push('BYTES OF CURRENT', 'BYTES OF ARCHIVES');
-    await writeResult(flags.json ? renderJson(shown) : renderTable(header, rows), io);
+    if (sizes) header.push('SIZE OF CURRENT', 'SIZE OF ARCHIVES');
+    const numeric = new Set(header.slice(2));
+    await writeResult(flags.json ? renderJson(shown) : renderTable(header, rows, undefined, numeric), io);
     if (unknown > 0) io.stderr.write(`${unknown} files have unknown names and are ignored\n`);
     return EXIT.done;
   });
@@ -86,23 +89,30 @@ async function readSizes(
 }
 
 /** With `>`, if some sizes are unknown. */
-function renderBytes(names: readonly string[], sizes: ReadonlyMap<string, number>): string {
+function renderSize(names: readonly string[], sizes: ReadonlyMap<string, number>): string {
   const known = names.flatMap((name) => sizes.get(name) ?? []);
   if (known.length === 0) return '';
   const sum = known.reduce((all, bytes) => all + bytes, 0);
-  return `${known.length < names.length ? '>' : ''}${sum}`;
+  return `${known.length < names.length ? '> ' : ''}${renderBytes(sum)}`;
 }
 
-function renderStampTime(stamp: string | undefined): string {
+function renderAge(stamp: string | undefined): string {
   if (stamp === undefined) return '';
   const utcMs = parseStampUtcMs(stamp);
   // A name may contain an impossible date.
-  return Number.isNaN(utcMs) ? stamp : new Date(utcMs).toISOString().replace('.000Z', 'Z');
+  return Number.isNaN(utcMs) ? stamp : `${renderLength((createSystemClock().now() - utcMs) / 1000)} ago`;
+}
+
+/** For people: `2026-11-29T14:02:11Z network WARNING [wan] message`. */
+function renderLine(json: string): string {
+  const { timestamp, component, severity, tag, message } = JSON.parse(json) as LogRecord;
+  const time = timestamp ? timestamp.replace(/\.\d+/, '') : '-';
+  return toPrintable([time, component, severity, tag && `[${tag}]`, message].filter(Boolean).join(' '));
 }
 
 /**
- * `logs fetch`: prints everything that a router still has, or the named files, as records, with the order, uids,
- * redaction and gaps of the agent. Stores no position.
+ * `logs fetch`: prints everything that a router still has, or the named files, as records (on a terminal, as lines for
+ * people), with the order, uids, redaction and gaps of the agent. Stores no position.
  */
 export function fetchLogs(
   flags: ConfigFlags & { readonly router: string; readonly files: readonly string[] },
@@ -125,7 +135,11 @@ export function fetchLogs(
       readFacts: () => undefined,
       commit: (...commits) => {
         const lines = commits.flatMap((commit) => ('lines' in commit ? [...commit.lines] : []));
-        if (lines.length > 0) written = writeResult(`${lines.join('\n')}\n`, io);
+        if (lines.length === 0) return;
+        // Or the first line would follow the progress on its line of the terminal.
+        progress.end();
+        const shown = io.stdout.isTTY ? lines.map(renderLine) : lines;
+        written = writeResult(`${shown.join('\n')}\n`, io);
       },
     };
     const isChosen = (name: string) => flags.files.length === 0 || flags.files.includes(name);

@@ -2,6 +2,7 @@ import { createSystemClock, renderErrorChain } from '../base/index.ts';
 import type { RouterClient } from '../client/index.ts';
 import type { RouterSettings } from '../config/index.ts';
 import { FleetExposition } from '../exposition/index.ts';
+import { parseListing } from '../logs/index.ts';
 import {
   type CompiledResource,
   compileModules,
@@ -13,6 +14,7 @@ import {
   readDevice,
   SilenceCount,
 } from '../status/index.ts';
+import { Overview } from './status-overview.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './support/io.ts';
 import { type ConfigFlags, withRouter } from './support/read-config.ts';
 
@@ -21,26 +23,38 @@ interface StatusFlags extends ConfigFlags {
   /** Status resources, or any resource with a leading slash. Empty: those of the router's modules. */
   readonly resources: readonly string[];
   readonly metrics?: boolean | undefined;
+  readonly json?: boolean | undefined;
 }
 
-/** `status`: prints the status of a router, as JSON documents or as metrics. */
+/** Before the counters of interfaces are read again. */
+const RATE_MS = 2000;
+
+/** `status`: prints the status of a router, as JSON documents, as metrics or, on a terminal, as an overview. */
 export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
   return withRouter(flags, io, async ({ settings, client }) => {
     const isChosen = flags.resources.length > 0;
-    const names = isChosen ? flags.resources : listPaths(settings);
+    const isOverview = io.stdout.isTTY === true && !(isChosen || flags.metrics || flags.json);
+    const names = isOverview
+      ? listOverviewPaths(settings, io.signal)
+      : isChosen
+        ? flags.resources
+        : listPaths(settings);
+    const clock = createSystemClock();
+    const overview = new Overview();
     const exposition = new FleetExposition();
     const documents: Record<string, unknown> = {};
     const silences = new SilenceCount();
     let exitCode: ExitCode = EXIT.done;
-    for (const name of names) {
+    for await (const name of names) {
       try {
         const isPath = name.startsWith('/');
         const document = await (isPath ? client.readPath(name, io.signal) : client.readStatus(name, io.signal));
         documents[name] = document;
         silences.isGoneAfter(undefined);
         const around = flags.metrics ? await readAround(settings, name, client, io.signal) : {};
-        const context = { resource: name, readAtMs: createSystemClock().now(), zone: settings.timezone, ...around };
+        const context = { resource: name, readAtMs: clock.now(), zone: settings.timezone, ...around };
         const { families, faults } = mapDocument(listResources(settings.modules, name), document, context);
+        overview.add(name, families, clock.monotonic());
         exposition.publishValues(settings, name, families, Infinity);
         if (flags.metrics) for (const fault of faults) io.stderr.write(`${name}: ${renderFault(fault)}\n`);
       } catch (cause) {
@@ -59,13 +73,27 @@ export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
     }
     const only = flags.resources.length === 1 ? documents[flags.resources[0] ?? ''] : documents;
     if (flags.metrics) await writeResult([...exposition.render('text', 0, settings.name)].join(''), io);
-    else if (Object.keys(documents).length > 0) await writeResult(renderJson(only), io);
+    else if (isOverview) {
+      const listing = await client.listLogs(io.signal).then(parseListing, () => undefined);
+      await writeResult(overview.render(settings, listing), io);
+    } else if (Object.keys(documents).length > 0) await writeResult(renderJson(only), io);
     return exitCode;
   });
 }
 
-function listPaths({ modules }: RouterSettings): readonly string[] {
-  return [...new Set(modules.flatMap(({ resources }) => resources.flatMap(({ path }) => expandPath(path))))];
+/** Lists what the modules of a router read; with `metric`, only what has this metric. */
+function listPaths({ modules }: RouterSettings, metric?: string): readonly string[] {
+  const resources = modules
+    .flatMap((module) => module.resources)
+    .filter(({ metrics }) => metric === undefined || metrics.some(({ name }) => name === metric));
+  return [...new Set(resources.flatMap(({ path }) => expandPath(path)))];
+}
+
+/** The counters of interfaces come again, some time later. */
+async function* listOverviewPaths(settings: RouterSettings, signal: AbortSignal): AsyncGenerator<string> {
+  yield* listPaths(settings);
+  await createSystemClock().sleep(RATE_MS, signal);
+  yield* listPaths(settings, 'router_interface_receive_bytes_total');
 }
 
 /** Lists what modules make of a resource. */

@@ -1,3 +1,5 @@
+import { resourceTable } from './configuration/resources.ts';
+import { readState, replaceState } from './configuration/state.ts';
 import { readWebSettings } from './configuration/web-settings.ts';
 import { type Device, type PerformedAction, restartDevice } from './device/device.ts';
 import type { RouterCounts } from './device/router-counters.ts';
@@ -99,6 +101,20 @@ export class SimulatedRouter {
     const { httpPort, httpsPort, isPortOpen } = readWebSettings(device.profiles.active);
     const closeFormer = await front.change({ http: httpPort, https: httpsPort }, isPortOpen);
     closeFormer();
+  }
+
+  /** Renames the configured hosts in the running profile and activates it, like a person at the web interface. */
+  changeConfiguration(): void {
+    const { profiles } = this.#device;
+    const definition = resourceTable.get('administration/hostnames');
+    if (!definition) return;
+    const state = readState(profiles.active, definition);
+    const list = state.list.map(({ fields, ...entry }) => ({
+      ...entry,
+      fields: { ...fields, hostname: `new-${fields['hostname']}` },
+    }));
+    profiles.write(undefined, replaceState(profiles.active, definition, { ...state, list }));
+    profiles.activate(undefined);
   }
 
   /** Expires all access tokens; refresh tokens stay valid. */

@@ -98,6 +98,8 @@ export interface SimulatorOptions {
   readonly liveRouters?: number;
   /** Lines written per second with `live`. Default 9, at which demo-sized files rotate every 10 s. */
   readonly logLinesPerSecond?: number;
+  /** Time before the start from which routers with `live` have lines already, in milliseconds. Not with a stepped clock. Default 0. */
+  readonly logHistoryMs?: number;
   /** IANA name of the time zone of log lines. Default `Europe/Berlin`. */
   readonly timezone?: string;
   /** Offset of the routers' wall clocks at the start, in milliseconds; negative if behind. Default 0. */
@@ -154,6 +156,7 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
     logActivity: 'manual',
     liveRouters: options.routers,
     logLinesPerSecond: 9,
+    logHistoryMs: 0,
     faults: [],
     timezone: 'Europe/Berlin',
     clockOffsetMs: 0,
@@ -173,6 +176,7 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
   const wrong = resolved.faults.find((name) => !isFaultName(name));
   if (wrong !== undefined) throw new SimulatorError('bad-option', `There is no fault named ${JSON.stringify(wrong)}`);
   requireInteger('liveRouters', resolved.liveRouters, 0);
+  requireInteger('logHistoryMs', resolved.logHistoryMs, 0);
   requireInteger('clockOffsetMs', resolved.clockOffsetMs, Number.MIN_SAFE_INTEGER);
   requireInteger('logs.maxSizeBytes', logs.maxSizeBytes, 0);
   requireInteger('logs.maxAgeMs', logs.maxAgeMs, 0);

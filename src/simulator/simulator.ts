@@ -9,7 +9,7 @@ import { createDevice, type Device, renderDeviceName } from './device/device.ts'
 import { SESSIONS_MAX } from './device/sessions.ts';
 import { type Answer, type Exchange, FaultInjector } from './faults/fault-injector.ts';
 import { RouterFaults } from './faults/router-faults.ts';
-import { startLifeLog, startLogActivity } from './log-files/live-lines.ts';
+import { type LogPhrase, startLifeLog, startLogActivity, writeLogHistory } from './log-files/live-lines.ts';
 import type { Compress } from './log-files/writer.ts';
 import type { RestBindings, RestEnv } from './rest/answer.ts';
 import { createRestApp } from './rest/app.ts';
@@ -135,7 +135,7 @@ export interface Simulator extends AsyncDisposable {
 /** Starts a fleet. Throws {@link SimulatorError} if an option is invalid or an address is not available. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const resolved = resolveSimulatorOptions(options);
-  const { seed, clock, logActivity, liveRouters, logLinesPerSecond } = resolved;
+  const { seed, clock, logActivity, liveRouters, logLinesPerSecond, logHistoryMs } = resolved;
   await using starting = new AsyncDisposableStack();
   const compressor = new ArchiveCompressor();
   starting.defer(() => compressor.close());
@@ -151,17 +151,17 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     if (logActivity === 'manual' || index >= liveRouters) continue;
     const random = deriveRandom(seed, `${device.name}/activity`);
     const { logs } = device;
-    starting.use(
-      startLogActivity(clock, random, logLinesPerSecond, ({ component, tag, render }) =>
-        logs.append(component, render(random), tag),
-      ),
-    );
+    const write = ({ component, tag, severity, render }: LogPhrase) =>
+      logs.append(component, render(random), tag, severity);
+    if (logHistoryMs > 0) writeLogHistory(device.clock, random, logHistoryMs, write);
+    starting.use(startLogActivity(clock, random, logLinesPerSecond, write));
     starting.use(
       startLifeLog(clock, device.life, device.hardware, ({ component, tag, message }) =>
         logs.append(component, message, tag),
       ),
     );
   }
+  if (logHistoryMs > 0) await Promise.all(routers.map((router) => router.whenQuiet()));
   const control = resolved.control ? await openControl(resolved.control, routers) : undefined;
   if (control) starting.defer(() => control.close());
   const running = starting.move();

@@ -13,6 +13,8 @@
  */
 
 export type { ConfigurationSummary, PlanSummary, SourceSummary, TrialResult } from './api/configuration.ts';
+export type { EventQuery, EventSummary } from './api/events.ts';
+export { eventSchema, listKinds, sortEvents } from './api/events.ts';
 export type {
   LogGapSummary,
   LogLine,
@@ -37,7 +39,6 @@ export type {
   DataPlanSummary,
   FamilyValues,
   HistoryPoint,
-  InterfaceRate,
   ModuleValues,
   PaceSummary,
   PollPoint,
@@ -49,6 +50,7 @@ export type {
 } from './api/router-detail.ts';
 export type {
   DeviceSummary,
+  InterfaceRate,
   LifecycleSummary,
   ListedRouter,
   PollFault,
@@ -56,10 +58,12 @@ export type {
   RouterSummary,
   SignalSummary,
 } from './api/routers.ts';
-export { NO_DEVICE } from './api/routers.ts';
+export { deviceSchema, NO_DEVICE } from './api/routers.ts';
 export { WebError } from './errors.ts';
 export type { ClusterSummary, FleetShards, ForeignRouter } from './fan-out.ts';
 export type { ReloadResult, StateResult } from './lifecycle.ts';
+export { renderBitRate } from './pages/html.ts';
+export { gradeSignal, SIGNAL_UNITS } from './pages/router-facts.ts';
 export { createMatcher } from './pages/table-query.ts';
 export type { WebContent } from './routes.ts';
 export type { MetricsScope } from './scrape.ts';

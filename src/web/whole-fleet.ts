@@ -1,3 +1,4 @@
+import { type EventQuery, type EventSummary, eventSchema, sortEvents } from './api/events.ts';
 import {
   type LogLine,
   type LogRow,
@@ -28,6 +29,8 @@ export interface FleetContent {
   listLogs(): Iterable<LogRow>;
   /** Returns the last matching lines, newest first, from the store. */
   readRecords(query: RecordQuery): Promise<RecordPage>;
+  /** Lists the newest matching events of this process, newest first. */
+  listEvents(query: EventQuery): readonly EventSummary[];
   /** Describes this process: counts, sinks, spool. */
   describeProcess(): Promise<ProcessSummary>;
 }
@@ -112,6 +115,7 @@ const UNKNOWN: Omit<ListedRouter, 'name' | 'url' | 'labels'> = {
   use: NO_USE,
   firmware: null,
   device: NO_DEVICE,
+  traffic: null,
   availability: '',
 };
 
@@ -169,6 +173,23 @@ export async function collectRecords(
     .flat()
     .toSorted((a, b) => Number(a.time < b.time) - Number(a.time > b.time));
   return { page: { ...own, records: cutToPage(all, limit) }, faults };
+}
+
+/** Returns the newest matching events of all processes, newest first. */
+export async function collectEvents(
+  { content, fanOut }: Processes,
+  query: EventQuery,
+): Promise<{ readonly events: readonly EventSummary[]; readonly faults: readonly PeerFault[] }> {
+  const { max, ...conditions } = query;
+  const wanted = Object.entries(conditions).filter(([, value]) => value !== undefined);
+  const list: FleetList<EventSummary> = {
+    path: `/api/v1/events?${new URLSearchParams({ own: '1', ...Object.fromEntries(wanted) }).toString()}`,
+    key: 'events',
+    row: eventSchema,
+    routerOf: ({ router }) => router,
+  };
+  const { rows, faults } = await fanOut.collect(content.describeShards(), list);
+  return { events: sortEvents([content.listEvents(query), ...rows.values()].flat(), max), faults };
 }
 
 /** Returns the summary of each process, in order. */

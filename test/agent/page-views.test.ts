@@ -1,8 +1,9 @@
+import { deflateSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { DeviceFacts, InterfaceRates } from '../../src/agent/router-state/device-facts.ts';
 import { RouterHistory } from '../../src/agent/router-state/poll-history.ts';
 import { FleetHistory } from '../../src/agent/views/fleet-history.ts';
-import { createSteppedClock } from '../../src/base/index.ts';
+import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import type { ResourceResult } from '../../src/status/index.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { createModule } from './router-agent-bench.ts';
@@ -136,84 +137,155 @@ test('a summary shows nothing of a resource that no longer applies to the router
   expect(device.summary.operator).toBeNull();
 });
 
-test('a history has six hours in steps of three minutes, with holes where nothing was polled', async () => {
+const HOLD_MS = 3 * MINUTE_MS;
+const DOWN = {
+  isUp: false,
+  signal: undefined,
+  lagMs: undefined,
+  durationMs: 10_000,
+  traffic: undefined,
+  holdMs: HOLD_MS,
+};
+const UP = { ...DOWN, isUp: true, durationMs: 250 };
+const NOW = (clock: SteppedClock) => ({ wallMs: clock.now(), ms: clock.monotonic() });
+const NO_VALUES = {
+  signal: null,
+  signalMin: null,
+  signalMax: null,
+  logLagSeconds: null,
+  responseSeconds: null,
+  receiveBitsPerSecond: null,
+  transmitBitsPerSecond: null,
+};
+const resultsOf = (history: RouterHistory, clock: SteppedClock) =>
+  history
+    .describe(NOW(clock))
+    .map(({ result }) => result?.[0] ?? '-')
+    .join('')
+    .replace(/^-+/, '');
+
+test('a history has 24 hours in steps of three minutes, with holes where nothing was polled for longer than values hold', async () => {
   const clock = createSteppedClock(START_MS);
   const history = new RouterHistory();
-  expect([
-    history.describe({ wallMs: clock.now(), ms: clock.monotonic() }),
-    history.describeResults(clock.monotonic()),
-  ]).toEqual([[], '']);
-  history.add({ isUp: true, signal: -97, lagMs: 4000, durationMs: 250 }, clock.monotonic());
-  history.add({ isUp: true, signal: -93.4, lagMs: 4000, durationMs: 250 }, clock.monotonic());
+  expect([history.describe(NOW(clock)), history.describeResults(clock.monotonic())]).toEqual([[], '']);
+  const traffic = { receiveBytesPerSecond: 125_000, transmitBytesPerSecond: 0 };
+  history.add({ ...UP, signal: -97, lagMs: 4000 }, clock.monotonic());
+  history.add({ ...UP, signal: -93.4, lagMs: 4000, traffic }, clock.monotonic());
   await clock.advance(MINUTE_MS);
-  history.add({ isUp: false, signal: undefined, lagMs: undefined, durationMs: 10_000 }, clock.monotonic());
+  history.add(DOWN, clock.monotonic());
   await clock.advance(9 * MINUTE_MS);
-  history.add({ isUp: false, signal: undefined, lagMs: undefined, durationMs: 10_000 }, clock.monotonic());
+  history.add({ ...DOWN, traffic: { receiveBytesPerSecond: null, transmitBytesPerSecond: null } }, clock.monotonic());
   await clock.advance(3 * MINUTE_MS);
-  history.add({ isUp: true, signal: undefined, lagMs: 1e12, durationMs: 1e12 }, clock.monotonic());
-  const points = history.describe({ wallMs: clock.now(), ms: clock.monotonic() });
-  expect(points).toHaveLength(120);
-  expect(history.describeResults(clock.monotonic())).toBe(`${'-'.repeat(115)}m--du`);
+  const beyond = { receiveBytesPerSecond: 1e300, transmitBytesPerSecond: 1e300 };
+  history.add({ ...UP, signal: -1e9, lagMs: 1e12, durationMs: 1e12, traffic: beyond }, clock.monotonic());
+  const points = history.describe(NOW(clock));
+  expect(points).toHaveLength(480);
+  expect(resultsOf(history, clock)).toBe('md-du');
+  expect(history.describeResults(clock.monotonic())).toBe(`${'-'.repeat(118)}mm`);
   expect(points.slice(-5)).toEqual([
     {
       at: '2026-11-21T12:00:00.000Z',
       result: 'mixed',
-      signal: -93.4,
+      signal: -93,
       signalMin: -97,
-      signalMax: -93.4,
+      signalMax: -93,
       logLagSeconds: 4,
       responseSeconds: 0.25,
+      // Within one percent.
+      receiveBitsPerSecond: expect.closeTo(1_000_000, -4),
+      transmitBitsPerSecond: 0,
     },
-    {
-      at: '2026-11-21T12:03:00.000Z',
-      result: null,
-      signal: null,
-      signalMin: null,
-      signalMax: null,
-      logLagSeconds: null,
-      responseSeconds: null,
-    },
-    {
-      at: '2026-11-21T12:06:00.000Z',
-      result: null,
-      signal: null,
-      signalMin: null,
-      signalMax: null,
-      logLagSeconds: null,
-      responseSeconds: null,
-    },
-    {
-      at: '2026-11-21T12:09:00.000Z',
-      result: 'down',
-      signal: null,
-      signalMin: null,
-      signalMax: null,
-      logLagSeconds: null,
-      responseSeconds: null,
-    },
+    { at: '2026-11-21T12:03:00.000Z', result: 'down', ...NO_VALUES },
+    { at: '2026-11-21T12:06:00.000Z', result: null, ...NO_VALUES },
+    { at: '2026-11-21T12:09:00.000Z', result: 'down', ...NO_VALUES },
     // Values beyond all measure are cut.
     {
       at: '2026-11-21T12:12:00.000Z',
       result: 'up',
-      signal: null,
-      signalMin: null,
-      signalMax: null,
+      signal: -127,
+      signalMin: -127,
+      signalMax: -127,
       logLagSeconds: 32_767,
       responseSeconds: 327.67,
+      receiveBitsPerSecond: expect.any(Number),
+      transmitBitsPerSecond: expect.any(Number),
     },
   ]);
-  // A change of the wall clock moves nothing, and what is older than six hours is gone.
+  // A change of the wall clock moves nothing, and what is older than a day is gone.
   clock.jump(-86_400_000);
-  expect(history.describeResults(clock.monotonic()).endsWith('m--du')).toBe(true);
-  await clock.advance(360 * MINUTE_MS - 13 * MINUTE_MS);
-  expect(history.describeResults(clock.monotonic())).toBe(`--du${'-'.repeat(116)}`);
+  expect(resultsOf(history, clock)).toBe('md-du');
+  await clock.advance((24 * 60 - 3) * MINUTE_MS);
+  expect(resultsOf(history, clock)).toMatch(/^uu-{475,}$/);
   await clock.advance(30 * MINUTE_MS);
   expect(history.describeResults(clock.monotonic())).toBe('-'.repeat(120));
-  history.add({ isUp: true, signal: -80, lagMs: 0, durationMs: 1 }, clock.monotonic());
+  history.add(UP, clock.monotonic());
   expect(history.describeResults(clock.monotonic())).toBe(`${'-'.repeat(119)}u`);
 });
 
-test('the history of ten thousand routers takes 1,440 bytes for each, and none before the first poll', () => {
+test('the result of a poll holds until the next one is overdue', async () => {
+  const clock = createSteppedClock(START_MS);
+  const history = new RouterHistory();
+  const holdMs = 15 * MINUTE_MS;
+  history.add({ ...UP, holdMs }, clock.monotonic());
+  await clock.advance(5 * MINUTE_MS);
+  expect(resultsOf(history, clock)).toBe('uu');
+  history.add({ ...DOWN, holdMs }, clock.monotonic());
+  // Although it held for the beginning of the slot, and a page was shown.
+  expect(resultsOf(history, clock)).toBe('ud');
+  await clock.advance(30 * MINUTE_MS);
+  expect(resultsOf(history, clock)).toMatch(/^ud{6}-+$/);
+});
+
+test.for([
+  ['after twelve minutes', 12 * MINUTE_MS, 'dm---u'],
+  ['in the same slot', 0, 'dm'],
+  ['after a day', 24 * 60 * MINUTE_MS, 'u'],
+  ['with a wall clock that was set back for a year', -365 * 86_400_000, 'dm'],
+] as const)('a history is continued %s', async ([, passedMs, expected]) => {
+  const clock = createSteppedClock(START_MS);
+  const before = new RouterHistory();
+  expect(before.pack(NOW(clock))).toBeUndefined();
+  before.add(DOWN, clock.monotonic());
+  await clock.advance(3 * MINUTE_MS);
+  before.add(DOWN, clock.monotonic());
+  before.add(
+    { ...UP, signal: -97, lagMs: 300_000, traffic: { receiveBytesPerSecond: 1, transmitBytesPerSecond: null } },
+    clock.monotonic(),
+  );
+  const packed = before.pack(NOW(clock));
+  const values = before.describe(NOW(clock)).at(-1);
+  // Another process has another monotonic clock.
+  const next = createSteppedClock(clock.now() + passedMs);
+  await next.advance(1000);
+  const history = new RouterHistory();
+  if (packed) history.recall(packed, NOW(next));
+  if (passedMs <= 0) expect(history.describe(NOW(next)).at(-1)).toEqual({ ...values, at: expect.any(String) });
+  history.add(UP, next.monotonic());
+  expect(resultsOf(history, next)).toBe(expected);
+});
+
+test.for([
+  ['', 0],
+  ['AAAA', 0],
+  [deflateSync(Buffer.alloc(100)).toString('base64'), 0],
+  [deflateSync(Buffer.alloc(1e8)).toString('base64'), 0],
+  ['%', Number.MAX_VALUE],
+] as const)('a history of other text, %#, is empty', ([slots, newestMs]) => {
+  const clock = createSteppedClock(START_MS);
+  const history = new RouterHistory();
+  history.recall({ newestMs, slots }, NOW(clock));
+  expect(history.describeResults(clock.monotonic())).toBe('');
+});
+
+test.for([0, Number.MAX_VALUE])('a history of any bytes that begins %d ms after 1970 can be shown', (newestMs) => {
+  const clock = createSteppedClock(START_MS);
+  const history = new RouterHistory();
+  history.recall({ newestMs, slots: deflateSync(Buffer.alloc(5760, 0xa7)).toString('base64') }, NOW(clock));
+  expect(history.describe(NOW(clock))).toHaveLength(480);
+  expect(history.describeResults(clock.monotonic())).toMatch(/^[udm-]{120}$/);
+});
+
+test('the history of ten thousand routers takes 5,760 bytes for each, and none before the first poll', () => {
   const clock = createSteppedClock(START_MS);
   // Buffers that earlier tests left behind go at some time: they are gone before, and none is made meanwhile.
   const readBytes = () => {
@@ -223,10 +295,10 @@ test('the history of ten thousand routers takes 1,440 bytes for each, and none b
   const before = readBytes();
   const histories = Array.from({ length: 10_000 }, () => new RouterHistory());
   expect(readBytes() - before).toBeLessThan(100_000);
-  for (const history of histories) history.add({ isUp: true, signal: -90, lagMs: 1, durationMs: 1 }, clock.monotonic());
+  for (const history of histories) history.add({ ...UP, signal: -90 }, clock.monotonic());
   const taken = readBytes() - before;
-  expect(taken / histories.length).toBeGreaterThan(1400);
-  expect(taken / histories.length).toBeLessThan(1500);
+  expect(taken / histories.length).toBeGreaterThan(5700);
+  expect(taken / histories.length).toBeLessThan(6000);
 });
 
 test('the fleet is counted once a minute, for six hours', async () => {

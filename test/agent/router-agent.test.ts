@@ -623,6 +623,46 @@ test('RouterAgent that is closed logs out, and counts that as well', async () =>
   expect(bench.ownLog.at(-1)).toMatchObject({ message: 'Logged out' });
 });
 
+test('RouterAgent stores its history every five minutes and when it is closed, and continues it', async () => {
+  const written: number[] = [];
+  const kept = new Map<string, string>();
+  await using bench = await openRouterAgent(
+    {},
+    {
+      values: {
+        read: () => undefined,
+        write: (_router, key, text) => {
+          kept.set(key, text);
+          if (key === 'history') written.push(bench.clock.monotonic());
+        },
+      },
+    },
+  );
+  for (let minute = 0; minute < 21; minute++) {
+    await bench.run('status');
+    await bench.clock.advance(MINUTE_MS);
+  }
+  const [first = -1, ...others] = written;
+  // The first one at any time, so that those of a fleet are spread.
+  expect(first).toBeLessThanOrEqual(5 * MINUTE_MS);
+  expect(others.map((ms) => (ms - first) / MINUTE_MS)).toEqual([5, 10, 15]);
+  await bench.run('status');
+  const { lastHours } = bench.agent.recorder.describe();
+  await bench.agent.close(NEVER);
+  expect(written.at(-1)).toBe(21 * MINUTE_MS);
+  await using next = await openRouterAgent({}, { values: { read: (_, key) => kept.get(key), write: () => {} } });
+  next.clock.jump(21 * MINUTE_MS);
+  const toResults = (points: typeof lastHours) =>
+    points.map(({ result }) => result).filter((result) => result !== null);
+  expect(toResults(next.agent.recorder.describe().lastHours)).toEqual(toResults(lastHours));
+});
+
+test('RouterAgent that was not polled since its last write does not store its history again', async () => {
+  await using bench = await openRouterAgent({});
+  await bench.agent.close(NEVER);
+  expect(bench.values.has('history')).toBe(false);
+});
+
 test('RouterAgent does nothing any more today when the byte budget is used up', async () => {
   await using bench = await openRouterAgent({ byte_budget: { perDay: 1, statusShare: 0.2 } });
   await bench.run('status');

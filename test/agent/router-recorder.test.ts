@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import { renderStoredHistory } from '../../src/agent/router-state/stored-history.ts';
 import { RouterError, type SessionEvent } from '../../src/client/index.ts';
 import type { LogEvent } from '../../src/logs/index.ts';
 import { explainFailure } from '../../src/model/index.ts';
 import type { ResourceResult } from '../../src/status/index.ts';
+import type { RouterDetail } from '../../src/web/index.ts';
 import { MINUTE_MS, SECOND_MS } from './router-agent-bench.ts';
 import { createBench, down, failed, gone, read, up } from './router-recorder-bench.ts';
 
@@ -135,20 +137,20 @@ const EVENTS: readonly (readonly [
     { logs: [{ component, gaps: 0 }] },
   ],
   [
-    { type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: Date.UTC(2026, 10, 20) },
+    { type: 'log-gap-ended', component, uid: 'e', gapUid: 'u', untilUtcMs: Date.UTC(2026, 10, 20) },
     [['info: The log continues after a gap', { component, until: '2026-11-20T00:00:00.000Z' }]],
     [],
     { recentGaps: [] },
   ],
   [
-    { type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: undefined },
+    { type: 'log-gap-ended', component, uid: 'e', gapUid: 'u', untilUtcMs: undefined },
     [['info: The log continues after a gap', { component, until: 'not known' }]],
     [],
     {},
   ],
   [{ type: 'log-repeat-found', component, count: 9 }, [], ['router_log_repeats_total{component="network"} 1'], {}],
   [
-    { type: 'log-clock-jumped', component, beforeUtcMs: 0, afterUtcMs: 1000 },
+    { type: 'log-clock-jumped', component, uid: 'e', beforeUtcMs: 0, afterUtcMs: 1000 },
     [
       [
         "info: The router's clock has jumped",
@@ -159,7 +161,7 @@ const EVENTS: readonly (readonly [
     {},
   ],
   [
-    { type: 'log-reset', component, reason: 'wiped' },
+    { type: 'log-reset', component, uid: 'e', reason: 'wiped' },
     [['warn: Router log was reset', { component, reason: 'wiped' }]],
     ['router_log_resets_total{component="network"} 1'],
     {},
@@ -324,9 +326,9 @@ test('RouterRecorder takes the end of a gap over into what it shows of the gap',
     foundMs: Date.UTC(2026, 10, 21),
     untilUtcMs: undefined,
   });
-  record({ type: 'log-gap-ended', component, gapUid: 'other', untilUtcMs: 0 });
+  record({ type: 'log-gap-ended', component, uid: 'e', gapUid: 'other', untilUtcMs: 0 });
   expect(recorder.describe().recentGaps).toMatchObject([{ until: null }]);
-  record({ type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: 0 });
+  record({ type: 'log-gap-ended', component, uid: 'e', gapUid: 'u', untilUtcMs: 0 });
   expect(recorder.describe().recentGaps).toMatchObject([{ until: '1970-01-01T00:00:00.000Z' }]);
 });
 
@@ -689,4 +691,95 @@ test('RouterRecorder neither shows nor draws the signal of a modem that can no l
   expect(
     bench.recorder.describe().lastHours.flatMap(({ result, signal }) => (result === null ? [] : [signal])),
   ).toEqual([-80, null, null, null]);
+});
+
+const readBoard = (board: string) =>
+  read('device_info', {
+    families: [
+      { name: 'router_board_info', help: '', type: 'info', samples: [{ labels: { board_type: board }, value: 1 }] },
+    ],
+  });
+const store = ({ recorder, clock }: ReturnType<typeof createBench>) =>
+  renderStoredHistory(recorder.state, { wallMs: clock.now(), ms: clock.monotonic() });
+
+test('RouterRecorder shows stored facts as expired until the router has been reached, and in no metric', async () => {
+  const before = createBench();
+  expect(store(before)).toBeUndefined();
+  before.poll(up([readBoard('MRX3')]));
+  const text = store(before) ?? '';
+  const lastSuccess = before.recorder.summarize().lastSuccess;
+
+  const { recorder, clock, metrics, poll, record, changed } = createBench();
+  changed();
+  const untouched = metrics();
+  record({ type: 'firmware-listed', versions: [{ version: '6.1', severity: 'critical' }] });
+  record({ type: 'history-recalled', text });
+  const recalled = { isStale: true, lastSuccess, device: { model: 'MRX3' } };
+  expect(recorder.summarize()).toMatchObject({ ...recalled, state: 'unknown' });
+  expect(metrics()).toBe(untouched);
+  await clock.advance(MINUTE_MS);
+  poll(down());
+  expect(recorder.summarize()).toMatchObject({ ...recalled, state: 'down' });
+  expect(metrics()).not.toMatch(/^router_last_success_timestamp_seconds/m);
+  // What is stored meanwhile has the same facts.
+  expect(JSON.parse(store({ ...before, recorder, clock }) ?? '')).toMatchObject({
+    facts: { device: { model: 'MRX3' } },
+  });
+  poll(up([read('number')]));
+  expect(recorder.summarize()).toMatchObject({ isStale: false, state: 'up', device: { model: null } });
+});
+
+test.for([
+  '',
+  '{',
+  '[]',
+  '{"history":{}}',
+  '{"history":{"newestMs":-1,"slots":""}}',
+  '{"history":{"newestMs":0,"slots":"!"},"facts":{"readAtMs":1}}',
+])('RouterRecorder takes a history that it did not store for empty: %s', (text) => {
+  const { recorder, record } = createBench();
+  const before = recorder.describe();
+  record({ type: 'history-recalled', text });
+  expect(recorder.describe()).toEqual(before);
+});
+
+test('RouterRecorder stores a history that fits into a value, whatever the router says', () => {
+  const bench = createBench();
+  const evil = '\u0001'.repeat(1000);
+  const info = (name: string, ...labels: readonly string[]) => ({
+    name,
+    help: '',
+    type: 'info' as const,
+    samples: [{ labels: Object.fromEntries(labels.map((label) => [label, evil])), value: 1 }],
+  });
+  const families = [
+    info('router_device_info', 'device_type'),
+    info('router_location_info', 'location'),
+    info('router_modem_info', 'provider'),
+    info('router_modem_access_technology', 'access_technology'),
+    info('router_wan_active_info', 'chain'),
+  ];
+  let seed = 1;
+  const random = () => {
+    seed = (seed * 16807) % 2147483647;
+    return seed / 2147483647;
+  };
+  const { state } = bench.recorder;
+  bench.poll(up([read('all', { families })], { firmwareVersion: evil, serialNumber: evil }));
+  // Values without any order cannot be compressed.
+  for (let slot = 1; slot < 480; slot++) {
+    const traffic = { receiveBytesPerSecond: 2 ** (random() * 500), transmitBytesPerSecond: 2 ** (random() * 500) };
+    const entry = { isUp: random() < 0.5, lagMs: random() * 3e7, durationMs: random() * 3e5, traffic, holdMs: 0 };
+    for (let poll = 0; poll < 3; poll++) state.history.add({ ...entry, signal: 254 * random() - 127 }, slot * 180_000);
+  }
+  const text = renderStoredHistory(state, { wallMs: Date.UTC(2026, 10, 22), ms: 479 * 180_000 }) ?? '';
+  expect(text.length).toBeGreaterThan(8000);
+  expect(text.length).toBeLessThan(12_000);
+  const { recorder, record, clock } = createBench();
+  clock.jump(86_400_000);
+  record({ type: 'history-recalled', text });
+  const toResults = (points: RouterDetail['lastHours']) => points.map(({ at: _, ...rest }) => rest);
+  expect(toResults(recorder.describe().lastHours)).toEqual(
+    toResults(state.history.describe({ wallMs: 0, ms: 479 * 180_000 })),
+  );
 });

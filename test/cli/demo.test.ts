@@ -1,23 +1,35 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { findDemoPace, renderFaultySettings, startDemoFaults } from '../../src/cli/demo/demo-routers.ts';
+import { findDemoPace, renderRouterSettings, startDemoFaults } from '../../src/cli/demo/demo-routers.ts';
 import { demoLogSettings, startSimulator } from '../../src/simulator/index.ts';
 import { startRouterExporter } from '../support/child.ts';
+import { runCommand } from './run-command.ts';
 
-test('findDemoPace polls a few routers every two seconds, and thousands as often as one machine carries', () => {
-  expect(findDemoPace(3)).toMatchObject({
-    intervalS: 2,
-    timeoutS: 1,
-    deadlineS: 2,
-    logIntervalS: 1,
-    linesPerSecond: 9,
-  });
-  expect([findDemoPace(3).modules, findDemoPace(3).runsMax]).toEqual([undefined, 8]);
-  const { intervalS, staleAfterS, linesPerSecond, modules, runsMax } = findDemoPace(10_000);
-  expect([intervalS, staleAfterS, linesPerSecond]).toEqual([400, 1200, 0.3]);
+const ERASE = '\u001b[6F\u001b[J';
+
+test('findDemoPace polls a few routers at the default interval, and thousands as often as one machine carries', () => {
+  expect(findDemoPace(8)).toEqual({ intervalS: 60, modules: undefined, runsMax: 8 });
+  const { intervalS, modules, runsMax } = findDemoPace(10_000);
+  expect(intervalS).toBe(400);
   expect(modules).toContain('modem');
   // All at once, none of them would be done in time.
   expect(runsMax).toBe(32);
+});
+
+test('demo on a terminal shows the state of the fleet, cut to its width, and records only with --records', async () => {
+  const args = ['demo', '--for', '4s', '--routers', '1', '--web.listen-address', '127.0.0.1:0'];
+  const [live, records] = await Promise.all([
+    runCommand(args, { isShown: true, isTerminal: true, columns: 60 }),
+    runCommand([...args, '--records'], { isShown: true, isTerminal: true, columns: 60 }),
+  ]);
+  expect(live.stdout).toMatch(/\n1 router: 1 up {3}1 polls {3}[\d,]+ records \([\d.]+\/s\) {3}0 gaps\n {2}Status page/);
+  expect(live.stdout).not.toContain('"uid"');
+  expect(live.stdout.split('\n').every((line) => line.replace(ERASE, '').length <= 60)).toBe(true);
+  // Nothing of it is left on the screen.
+  expect(live.stdout.endsWith(ERASE)).toBe(true);
+  expect(live.stderr).toMatch(/^Summary: 1 of 1 routers up/m);
+  expect(records.stdout).toMatch(/^\{.*"uid"/);
+  expect(records.stderr).toContain('  Status page    http://127.0.0.1:');
 });
 
 test('demo-routers alone is wrong usage', async () => {
@@ -31,18 +43,26 @@ test('a demo with faults has a refused login, a slow router, and one that delete
   const end = new AbortController();
   await startDemoFaults(simulator, clock, end.signal);
   expect(simulator.routers.map(({ faults }) => faults)).toEqual([[], [], ['slow'], [], []]);
-  expect(simulator.routers.map((_, index) => renderFaultySettings(index) !== '')).toEqual([
-    false,
-    true,
-    true,
-    true,
-    false,
+  expect([0, 1, 2, 3, 4].map((index) => renderRouterSettings(index, true))).toEqual([
+    ', labels: { site: north }',
+    ', labels: { site: east }, password: wrong',
+    expect.stringMatching(/^, labels: { site: south }, modules/),
+    ', labels: { site: west }',
+    ', labels: { site: north }',
   ]);
-  await clock.advance(60_000);
+  const upAt = async (ms: number) => {
+    await clock.advance(ms);
+    return simulator.routers.map(({ faults }) => !faults.includes('down'));
+  };
+  expect(await upAt(59_000)).not.toContain(false);
   const lines = simulator.routers[3]?.truth('network').map(({ loss }) => loss) ?? [];
   expect(lines.length).toBeGreaterThan(300);
   expect(lines.filter((loss) => loss === 'pruned').length).toBeGreaterThan(100);
+  // All of one site, for two minutes.
+  expect(await upAt(2000)).toEqual([false, true, true, true, false]);
+  expect(await upAt(120_000)).not.toContain(false);
+  const written = simulator.routers[3]?.truth('network').length ?? 0;
   end.abort();
   await clock.advance(600_000);
-  expect(simulator.routers[3]?.truth('network')).toHaveLength(lines.length);
+  expect(simulator.routers[3]?.truth('network')).toHaveLength(written);
 });

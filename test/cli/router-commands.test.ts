@@ -8,6 +8,8 @@ import { type Simulator, startSimulator } from '../../src/simulator/index.ts';
 import { type RunConfig, writeRunConfig } from '../support/run-config.ts';
 import { type CommandOptions, runCommand } from './run-command.ts';
 
+const ERASE_LINE = '\r\u001b[2K';
+
 let simulator: Simulator;
 let config: RunConfig;
 let admin: RunConfig;
@@ -132,6 +134,32 @@ describe('status', () => {
   });
 });
 
+describe('status on a terminal', () => {
+  test('shows an overview without resources, and JSON with them or with --json', async () => {
+    simulator.routers[0]?.setStatus('lte2', {
+      unique: { state: 'Online', RSRP: '-85', RSRQ: '-9', provider_name: 'A1\u001b[31m', used_net: 'LTE' },
+    });
+    const overview = await run(['status', 'sim-1'], { isShown: true });
+    expect(overview).toMatchObject({ code: 0, stderr: '' });
+    const lines = overview.stdout.split('\n');
+    expect(lines[0]).toMatch(/^sim-1 +https:\/\/127\.0\.0\.1:\d+$/);
+    expect(lines).toContainEqual(expect.stringMatching(/^Device +\S+ +firmware \d/));
+    expect(lines).toContainEqual(expect.stringMatching(/^Signal +RSRP -85 dBm \(good\) +A1 \[31m · LTE$/));
+    expect(lines).toContainEqual(expect.stringMatching(/^WAN +wan\d +\d of \d members online$/));
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^Traffic +[\d.]+ [kM]?bit\/s in, [\d.]+ [kM]?bit\/s out +\w+$/),
+    );
+    expect(lines).toContainEqual(expect.stringMatching(/^Supply +[\d.]+ V/));
+    expect(lines).toContainEqual(expect.stringMatching(/^Uptime +\w+/));
+    simulator.routers[0]?.setStatus('lte2', undefined);
+
+    for (const args of [['--json'], ['device_info']]) {
+      const { stdout } = await run(['status', 'sim-1', ...args], { isShown: true });
+      expect(JSON.parse(stdout)).toBeTypeOf('object');
+    }
+  });
+});
+
 describe('logs', () => {
   test('status --metrics says of a state that is not listed that it is shown as unknown', async () => {
     simulator.routers[1]?.setStatus('lte2', { unique: { state: 'Dreaming' } });
@@ -149,7 +177,7 @@ describe('logs', () => {
     await router?.whenQuiet();
     const table = await run(['logs', 'list', 'sim-1']);
     expect(table.stdout).toMatch(
-      /^COMPONENT +CURRENT +ARCHIVES +OLDEST +NEWEST\n(.*\n)*network +yes +1 +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/,
+      /^COMPONENT +CURRENT +ARCHIVES +OLDEST +NEWEST\n(.*\n)*network +yes +1 {2}\ds ago {2}\ds ago\n/,
     );
     const json = await run(['logs', 'list', 'sim-1', '--json']);
     expect(JSON.parse(json.stdout)).toContain('network/current');
@@ -170,8 +198,8 @@ describe('logs', () => {
     expect(files.find(({ name }) => name === 'network/current')?.bytes).toBe(size);
     expect(files.every(({ bytes }) => typeof bytes === 'number')).toBe(true);
     const table = await run(['logs', 'list', 'sim-1', '--sizes']);
-    expect(table.stdout).toMatch(/ BYTES OF CURRENT +BYTES OF ARCHIVES\n/);
-    expect(table.stdout).toMatch(new RegExp(`^network +yes +\\d+ .*Z +${size} +\\d+$`, 'm'));
+    expect(table.stdout).toMatch(/ SIZE OF CURRENT +SIZE OF ARCHIVES\n/);
+    expect(table.stdout).toMatch(new RegExp(`^network +yes +\\d+ .* ago {2} +${size} B +\\d+ B$`, 'm'));
     expect(size).toBeGreaterThan(40);
   });
 
@@ -195,7 +223,29 @@ describe('logs', () => {
     );
     expect(uidsOf(second.stdout)).toEqual(uidsOf(first.stdout));
     expect(second.stderr).toMatch(/modem\/current {2}\d+ KiB/);
-    expect(second.stderr.endsWith('\r\u001b[2K')).toBe(true);
+    expect(second.stderr.endsWith(ERASE_LINE)).toBe(true);
+  });
+
+  test('logs fetch on a terminal gives lines for people, each at the beginning of a line of its own', async () => {
+    const router = simulator.routers[1];
+    router?.appendLog('console', 'up \u001b[31m');
+    const { stdout, stderr } = await run(['logs', 'fetch', 'sim-2', 'console/current'], {
+      isShown: true,
+      isTerminal: true,
+    });
+    expect(stdout).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ console \[console\] up _\[31m\n$/);
+    expect(stderr.endsWith(ERASE_LINE)).toBe(true);
+  });
+
+  test('logs fetch erases its progress before a record is shown', async () => {
+    simulator.routers[1]?.appendLog('console', 'another line');
+    let screen = '';
+    const add = (text: string) => {
+      screen += text;
+    };
+    const options = { isShown: true, isTerminal: true, onStdout: add, onStderr: add };
+    await run(['logs', 'fetch', 'sim-2', 'console/current'], options);
+    expect(screen.replaceAll(ERASE_LINE, '#')).toMatch(/KiB#+\d{4}-/);
   });
 
   test('logs fetch learns the zone of a router without timezone from the time that the router reports', async () => {

@@ -15,6 +15,8 @@ export interface CommandOptions {
   readonly isTerminal?: boolean;
   /** Whether stdout is a terminal. Default false. */
   readonly isShown?: boolean;
+  /** Width of that terminal. Default: unknown. */
+  readonly columns?: number;
   /** Ends the command early. */
   readonly signal?: AbortSignal;
   /** Called with what is written to stdout. */
@@ -36,7 +38,7 @@ export async function runCommand(args: readonly string[], options: CommandOption
           done();
         },
       }),
-      { isTTY },
+      { isTTY, ...(options.columns !== undefined && { columns: options.columns }) },
     );
   const stdin = options.typed === undefined ? Readable.from([]) : new PassThrough().end(options.typed);
   const code = await runCli(args, {

@@ -5,7 +5,7 @@ import { listInlineCode, type Page, parsePage, readPages } from './read-pages.ts
 const pages = readPages();
 /** Programs whose arguments may be the name of ours. */
 const OTHERS = /^(?:sudo )?(?:docker|podman|npm|systemctl|systemd-analyze|journalctl) /;
-const CALL = /(?:^|[\s'"(])(?:\S*bin\/)?router-exporter(\.js|:local)?[ \t]+([a-z-][^|>&;#')]*)/g;
+const CALL = /(?:^|[\s'"(])(?:\S*bin\/|\.\/)?router-exporter(\.js|:local)?[ \t]+([a-z-][^|>&;#')]*)/g;
 
 /** The arguments of each call of the program that a page shows. */
 function listCalls(page: Page): readonly string[] {
@@ -68,12 +68,13 @@ test('every command that the documentation shows is one of the program, with opt
 test('a command and an option that do not exist are found', async () => {
   const page = parsePage(
     'page.md',
-    '```sh\nnpx router-exporter chek\nrouter-exporter logs lst x\nrouter-exporter run --shards 2 | cat\ndocker run --name router-exporter --init x\ndocker run router-exporter:local demo --fr 2s\n```\nand `router-exporter status plant-7 --metric`, `systemctl reload router-exporter`',
+    '```sh\nnpx router-exporter chek\n./router-exporter lst\nrouter-exporter logs lst x\nrouter-exporter run --shards 2 | cat\ndocker run --name router-exporter --init x\ndocker run router-exporter:local demo --fr 2s\n```\nand `router-exporter status plant-7 --metric`, `systemctl reload router-exporter`',
   );
   const faults: string[] = [];
   for (const call of listCalls(page)) faults.push(...(await findFaults(call)));
   expect(faults).toEqual([
     'chek: no such command',
+    'lst: no such command',
     'logs lst x: no such command',
     'run --shards 2: no option --shards',
     'demo --fr 2s: no option --fr',

@@ -212,6 +212,8 @@ withPrograms(['chromium'], describe)(
         signalMax: -80,
         logLagSeconds: null,
         responseSeconds: null,
+        receiveBitsPerSecond: null,
+        transmitBitsPerSecond: null,
       }));
       await using bench = await openBench({ describeRouter: () => ({ ...DETAIL, lastHours }) }, { nowMs });
       await using watched = await openPage(browser, bench.url);

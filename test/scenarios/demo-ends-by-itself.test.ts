@@ -30,9 +30,9 @@ test('demo --for ends by itself with records on stdout, a summary on stderr and 
     'router',
     'component',
     'tag',
+    'severity',
     'message',
     'uid',
-    'file',
   ]);
 });
 
@@ -40,7 +40,7 @@ test('demo refuses a duration and a number of routers that are none, and faults 
   await using wrongTime = startRouterExporter('demo', '--for', 'soon');
   await using wrongCount = startRouterExporter('demo', '--routers', '0');
 
-  await using tooFew = startRouterExporter('demo', '--faults');
+  await using tooFew = startRouterExporter('demo', '--faults', '--routers', '3');
 
   const ends = await Promise.all([wrongTime.ended, wrongCount.ended, tooFew.ended]);
 

@@ -8,7 +8,7 @@ import { withPrograms } from '../support/tools.ts';
 withPrograms(['prometheus', 'promtool'], test)(
   'a Prometheus that scrapes the demo sees three routers up, and promtool finds no fault in its metrics',
   async () => {
-    await using demo = startRouterExporter('demo', '--web.listen-address', '127.0.0.1:0');
+    await using demo = startRouterExporter('demo', '--routers', '3', '--web.listen-address', '127.0.0.1:0');
     const [, target = ''] = await demo.waitFor('stderr', /Metrics\s+http:\/\/(\S+)\/metrics/);
     await using server = await startPrometheus({
       job_name: 'demo',

@@ -39,7 +39,7 @@ test('a command whose reader goes away ends quietly and logs out', async () => {
 });
 
 test('demo whose reader goes away ends with its summary and exit code 0', async () => {
-  await using demo = startRouterExporter('demo', '--web.listen-address', '127.0.0.1:0');
+  await using demo = startRouterExporter('demo', '--routers', '3', '--web.listen-address', '127.0.0.1:0');
   await demo.waitFor('stdout', /\n/);
   demo.process.stdout?.destroy();
 

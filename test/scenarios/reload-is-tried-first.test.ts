@@ -104,7 +104,9 @@ test('check --diff and fleet ask the running agent, as text and for programs', a
   expect(diff.stdout).toContain('routers removed: 1\n  sim-2\n');
   expect((JSON.parse(json.stdout) as PlanSummary).routers.removed).toEqual({ count: 1, names: ['sim-2'] });
   expect(JSON.parse(checked.stdout)).toMatchObject({ file, faults: [], routers: 1, sinks: 0 });
-  expect(table.stdout).toMatch(/^ROUTER +STATE .*\nsim-1 +up .*https:.*\nsim-2 +up .*\n$/);
+  expect(table.stdout).toMatch(
+    /^ROUTER +STATE .*\nsim-1 +up .*https:.*\nsim-2 +up .*\n2 routers, 2 up; [\d.]+ KiB today\n$/,
+  );
   expect(JSON.parse(none.stdout)).toEqual({ routers: [] });
   expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('could not be reached')]);
   expect(wrong.code).toBe(2);

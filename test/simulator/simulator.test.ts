@@ -112,6 +112,34 @@ async function observe(seed: number): Promise<string> {
 }
 
 describe('live activity', () => {
+  test('with a history, logs have lines of all severities from before the start, and the clock is right again', async () => {
+    const logs = { ...demoLogSettings, compressionMs: 0, severityBrackets: true };
+    const options = { routers: 8, logActivity: 'live', logHistoryMs: 86_400_000, timezone: 'UTC', logs } as const;
+    const own = createSteppedClock(START_MS);
+    await using simulator = await startSimulator({ clock: own, seed: 1, plainHttp: true, ...options });
+    const texts = simulator.routers.flatMap((router) =>
+      ['system', 'network', 'restd', 'httpd'].flatMap((name) => router.truth(name).map(({ text }) => text)),
+    );
+    const severities = texts.map((text) => /^\S+ \S+ \[\w+\]\[(\w+)\] /.exec(text)?.[1]);
+    expect(new Set(severities)).toEqual(
+      new Set(['EMERG', 'ALERT', 'CRIT', 'ERR', 'WARNING', 'NOTICE', 'INFO', 'DEBUG']),
+    );
+    const [first = '', last = ''] = [texts.toSorted()[0], texts.toSorted().at(-1)];
+    expect(first.slice(0, 13)).toBe('2026-11-20 08');
+    expect(last.slice(0, 13)).toBe('2026-11-21 07');
+    simulator.routers[0]?.appendLog('vpn', 'now');
+    expect(simulator.routers[0]?.truth('vpn')[0]?.text).toMatch(/^2026-11-21 08:00:00 /);
+  });
+
+  test('a changed configuration is active, with another hash', async () => {
+    await using bench = await openBench({});
+    const { access } = await bench.client.login();
+    const readHash = async () => (await bench.client.get('/status/sysdetail/system', access)).text;
+    const before = await readHash();
+    bench.router.changeConfiguration();
+    expect(await readHash()).not.toBe(before);
+  });
+
   test('only the first routers write, if not all are to', async () => {
     const own = createSteppedClock(START_MS);
     const options = { clock: own, seed: 1, plainHttp: true, logActivity: 'live', logs: demoLogSettings } as const;

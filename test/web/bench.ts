@@ -49,6 +49,7 @@ export const ROUTER: RouterSummary = {
     wan: 'wan1',
     uptimeSeconds: 90_000,
   },
+  traffic: { interface: 'lte2', receiveBytesPerSecond: 150_000, transmitBytesPerSecond: 12_500 },
 };
 
 const FAULT = { step: 'http', resource: 'lte2', error: 'No answer' } as const;
@@ -160,6 +161,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
     describeShards: () => undefined,
     describeOpenAccess: () => undefined,
     listModules: () => ['modem', 'system'],
+    listEvents: () => [],
     refresh: () => Promise.resolve(),
     findNotifyToken: () => undefined,
     notify: () => {},

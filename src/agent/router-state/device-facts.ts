@@ -2,12 +2,21 @@ import type { Labels, MetricFamily } from '../../model/index.ts';
 import type { PollResult, ResourceResult } from '../../status/index.ts';
 import { type DeviceSummary, type InterfaceRate, NO_DEVICE, type SignalSummary } from '../../web/index.ts';
 
+/** The last facts about a router before the agent started: pages show them as expired until it has been reached again. */
+export interface LastFacts {
+  /** Wall time. */
+  readonly readAtMs: number;
+  readonly device: DeviceSummary;
+}
+
 interface Facts {
   model?: string | undefined;
   location?: string | undefined;
   operator?: string | undefined;
   technology?: string | undefined;
   wan?: string | undefined;
+  /** Those of the WAN chain that are online. */
+  wanInterfaces?: readonly string[] | undefined;
   uptimeSeconds?: number | undefined;
   rsrp?: number | undefined;
   rssi?: number | undefined;
@@ -21,6 +30,7 @@ interface Facts {
 type Extractor = (samples: MetricFamily['samples'], facts: Facts) => void;
 
 const TEXT_CHARS_MAX = 64;
+const WAN_INTERFACES_MAX = 8;
 
 /** Families of the shipped modules that are shown for each router of the fleet. */
 const EXTRACTORS: ReadonlyMap<string, Extractor> = new Map<string, Extractor>([
@@ -58,6 +68,13 @@ const EXTRACTORS: ReadonlyMap<string, Extractor> = new Map<string, Extractor>([
     'router_wan_active_info',
     ([chain], facts) => {
       facts.wan = textOf(chain?.labels, 'chain');
+    },
+  ],
+  [
+    'router_wan_chain_member_online',
+    (members, facts) => {
+      const online = members.filter(({ value }) => value === 1).slice(0, WAN_INTERFACES_MAX);
+      facts.wanInterfaces = online.map(({ labels }) => labels['interface'] ?? '');
     },
   ],
   [
@@ -112,6 +129,11 @@ export class DeviceFacts {
   /** Last known values; the same object until a poll changes one. */
   get summary(): DeviceSummary {
     return this.#summary;
+  }
+
+  /** Names of the interfaces of the WAN chain that are online. */
+  get wanInterfaces(): readonly string[] {
+    return this.#shown.flatMap(({ wanInterfaces }) => wanInterfaces ?? []);
   }
 
   /** Records a poll that ended at `nowMs` (monotonic). A failed resource keeps its facts until they expire. */
@@ -250,6 +272,14 @@ export class InterfaceRates {
       receiveBytesPerSecond: rate(index, 0),
       transmitBytesPerSecond: rate(index, 1),
     }));
+  }
+
+  /** Returns the rates of the interface that leads out: one of these that are online in the WAN chain, else the busiest. */
+  findTraffic(wanInterfaces: readonly string[]): InterfaceRate | undefined {
+    const rates = this.describe();
+    const toTotal = (rate: InterfaceRate) => (rate.receiveBytesPerSecond ?? 0) + (rate.transmitBytesPerSecond ?? 0);
+    const [busiest] = rates.toSorted((a, b) => toTotal(b) - toTotal(a));
+    return rates.find((rate) => wanInterfaces.includes(rate.interface)) ?? busiest;
   }
 
   #count(name: string, direction: number, bytes: number, readAtMs: number): void {

@@ -1,5 +1,6 @@
+import { constants, deflateSync, inflateSync } from 'node:zlib';
 import { createNumbers } from '../../base/index.ts';
-import type { HistoryPoint, PollFault, PollPoint, PollSummary } from '../../web/index.ts';
+import type { HistoryPoint, InterfaceRate, PollFault, PollPoint, PollSummary } from '../../web/index.ts';
 
 interface PollProblem {
   readonly failure: { readonly reason: string; readonly error: string } | undefined;
@@ -98,14 +99,20 @@ function keep(polls: Poll[], poll: Poll, max: number): void {
 
 /** Length of one slot of the history. Milliseconds. */
 const SLOT_MS = 3 * 60_000;
-const SLOTS = 120;
-/** No value. */
-const NONE = -32768;
-const NUMBER_MAX = 32767;
+/** 24 hours. */
+const SLOTS = 480;
+/** Slots in one letter of {@link RouterHistory.describeResults}. */
+const LETTER_SLOTS = 4;
+/** No value. Only signals can be negative, and they are not so small. */
+const NONE = -128;
+/** Steps in which a rate doubles: 1 % each, finer than any plot. */
+const RATE_STEPS = 64;
 
-/** Letters for a slot without a poll, with successful polls, failed polls, and both. */
-const LETTERS = { none: '-', up: 'u', down: 'd', mixed: 'm' } as const;
-const RESULTS = Buffer.alloc(SLOTS);
+/** Results of a slot: bits for successful and failed polls. */
+const [UP, DOWN] = [1, 2];
+const RESULT_NAMES = [null, 'up', 'down', 'mixed'] as const;
+const LETTERS = '-udm';
+const RESULTS = Buffer.alloc(SLOTS / LETTER_SLOTS);
 
 interface HistoryEntry {
   readonly isUp: boolean;
@@ -115,29 +122,53 @@ interface HistoryEntry {
   readonly lagMs: number | undefined;
   /** Milliseconds. */
   readonly durationMs: number;
+  readonly traffic: Pick<InterfaceRate, 'receiveBytesPerSecond' | 'transmitBytesPerSecond'> | undefined;
+  /** Time for which its result holds unless another poll ends. Milliseconds. */
+  readonly holdMs: number;
+}
+
+/** A history as it is stored. */
+interface PackedHistory {
+  /** Start of the newest slot. Wall time in milliseconds since the Unix epoch. */
+  readonly newestMs: number;
+  readonly slots: string;
+}
+
+interface Moment {
+  readonly ms: number;
+  readonly wallMs: number;
 }
 
 /** Columns of numbers by slot: a fleet has ten thousand of these. */
 class Slots {
-  readonly reached = createNumbers(Uint8Array, SLOTS);
-  readonly failed = createNumbers(Uint8Array, SLOTS);
-  /** Signals in tenths of their unit, finer than any plot. */
-  readonly signal = createNumbers(Int16Array, SLOTS);
-  readonly weakest = createNumbers(Int16Array, SLOTS);
-  readonly strongest = createNumbers(Int16Array, SLOTS);
+  readonly results = createNumbers(Uint8Array, SLOTS);
+  /** Signals in whole dB. */
+  readonly signal = createNumbers(Int8Array, SLOTS);
+  readonly weakest = createNumbers(Int8Array, SLOTS);
+  readonly strongest = createNumbers(Int8Array, SLOTS);
   /** Seconds. */
   readonly lag = createNumbers(Int16Array, SLOTS);
   /** Hundredths of a second. */
   readonly response = createNumbers(Int16Array, SLOTS);
+  /** Bits per second, on a logarithmic scale. */
+  readonly received = createNumbers(Int16Array, SLOTS);
+  readonly sent = createNumbers(Int16Array, SLOTS);
 
   constructor() {
     for (let slot = 0; slot < SLOTS; slot++) this.clear(slot);
   }
 
+  /** Each byte of the columns as one plane, all low bytes first: bytes of one kind compress best. */
+  get planes() {
+    const wide = [this.lag, this.response, this.received, this.sent];
+    const low = [this.results, this.signal, this.weakest, this.strongest, ...wide];
+    return [...low.map((column) => [column, 0] as const), ...wide.map((column) => [column, 8] as const)];
+  }
+
   clear(slot: number): void {
-    this.reached[slot] = 0;
-    this.failed[slot] = 0;
-    for (const values of [this.signal, this.weakest, this.strongest, this.lag, this.response]) values[slot] = NONE;
+    this.results[slot] = 0;
+    const { signal, weakest, strongest, lag, response, received, sent } = this;
+    for (const column of [signal, weakest, strongest, lag, response, received, sent]) column[slot] = NONE;
   }
 
   addSignal(slot: number, signal: number): void {
@@ -146,79 +177,128 @@ class Slots {
     this.weakest[slot] = weakest === NONE ? signal : Math.min(weakest, signal);
     this.strongest[slot] = Math.max(strongest, signal);
   }
-
-  resultOf(slot: number): keyof typeof LETTERS {
-    const [isReached, hasFailed] = [this.reached[slot] === 1, this.failed[slot] === 1];
-    if (isReached && hasFailed) return 'mixed';
-    return isReached ? 'up' : hasFailed ? 'down' : 'none';
-  }
 }
 
+/** Twelve planes. */
+const PACKED_BYTES = 12 * SLOTS;
+
 /**
- * The last six hours of one router in slots of three minutes. A slot has the last value of each kind, the weakest and
- * the strongest signal, and whether polls succeeded or failed in it.
+ * The last 24 hours of one router in slots of three minutes. A slot has the last value of each kind, the weakest and the
+ * strongest signal, and whether polls succeeded or failed in it.
  */
 export class RouterHistory {
   #slots: Slots | undefined;
   /** Number of the newest slot on the monotonic clock, so that changes of the wall clock have no effect. */
   #newest = 0;
+  #last = 0;
+  /** Number of the last slot in which the result of the last poll holds. */
+  #heldTo = Number.NEGATIVE_INFINITY;
 
   /** Records a poll that ended at `nowMs` (monotonic). */
-  add({ isUp, signal, lagMs, durationMs }: HistoryEntry, nowMs: number): void {
-    const number = Math.floor(nowMs / SLOT_MS);
+  add({ isUp, signal, lagMs, durationMs, traffic, holdMs }: HistoryEntry, nowMs: number): void {
+    const number = toNumber(nowMs);
     if (!this.#slots) this.#newest = number;
     this.#slots ??= new Slots();
-    this.#advance(this.#slots, number);
-    const slot = number % SLOTS;
-    (isUp ? this.#slots.reached : this.#slots.failed)[slot] = 1;
-    if (signal !== undefined) this.#slots.addSignal(slot, pack(signal * 10));
-    if (lagMs !== undefined) this.#slots.lag[slot] = pack(lagMs / 1000);
-    if (isUp) this.#slots.response[slot] = pack(durationMs / 10);
+    const slots = this.#slots;
+    for (let next = Math.max(this.#newest + 1, number - SLOTS + 1); next <= number; next++) {
+      slots.clear(toSlot(next));
+      if (next < number && next <= this.#heldTo) slots.results[toSlot(next)] = this.#last;
+    }
+    this.#newest = Math.max(this.#newest, number);
+    this.#last = isUp ? UP : DOWN;
+    this.#heldTo = toNumber(nowMs + holdMs);
+    const slot = toSlot(number);
+    slots.results[slot] = (slots.results[slot] ?? 0) | this.#last;
+    if (signal !== undefined) slots.addSignal(slot, pack(signal, NONE + 1, 127));
+    if (lagMs !== undefined) slots.lag[slot] = pack(lagMs / 1000);
+    if (isUp) slots.response[slot] = pack(durationMs / 10);
+    const { receiveBytesPerSecond: received, transmitBytesPerSecond: sent } = traffic ?? {};
+    if (typeof received === 'number') slots.received[slot] = packRate(received);
+    if (typeof sent === 'number') slots.sent[slot] = packRate(sent);
   }
 
-  /** Returns the slots of the last six hours, the oldest first; empty before the first poll. */
-  describe({ ms, wallMs }: { readonly ms: number; readonly wallMs: number }): readonly HistoryPoint[] {
+  /** Returns the slots of the last 24 hours, the oldest first; empty before the first poll. */
+  describe({ ms, wallMs }: Moment): readonly HistoryPoint[] {
     const slots = this.#slots;
     if (!slots) return [];
     const first = toFirstNumber(ms);
     return Array.from({ length: SLOTS }, (_, index): HistoryPoint => {
       const number = first + index;
-      const slot = toSlot(number);
-      // A slot after the newest entry still has the values of six hours before.
-      const isKnown = number <= this.#newest;
-      const read = (values: Int16Array, divisor: number) => (isKnown ? unpack(values[slot] ?? NONE, divisor) : null);
-      const result = isKnown ? slots.resultOf(slot) : 'none';
+      // A slot after the newest entry still has the values of a day before.
+      const slot = number <= this.#newest ? toSlot(number) : -1;
       return {
         at: new Date(wallMs - ms + number * SLOT_MS).toISOString(),
-        result: result === 'none' ? null : result,
-        signal: read(slots.signal, 10),
-        signalMin: read(slots.weakest, 10),
-        signalMax: read(slots.strongest, 10),
-        logLagSeconds: read(slots.lag, 1),
-        responseSeconds: read(slots.response, 100),
+        result: RESULT_NAMES[this.#resultOf(slots, number)] ?? null,
+        signal: unpack(slots.signal[slot], 1),
+        signalMin: unpack(slots.weakest[slot], 1),
+        signalMax: unpack(slots.strongest[slot], 1),
+        logLagSeconds: unpack(slots.lag[slot], 1),
+        responseSeconds: unpack(slots.response[slot], 100),
+        receiveBitsPerSecond: unpackRate(slots.received[slot]),
+        transmitBitsPerSecond: unpackRate(slots.sent[slot]),
       };
     });
   }
 
+  /** Returns one letter for each 12 minutes of the last 24 hours, the oldest first; empty before the first poll. */
   describeResults(nowMs: number): string {
     const slots = this.#slots;
     if (!slots) return '';
-    const first = toFirstNumber(nowMs);
-    for (let index = 0; index < SLOTS; index++) {
-      const result = first + index > this.#newest ? 'none' : slots.resultOf(toSlot(first + index));
-      RESULTS[index] = LETTERS[result].charCodeAt(0);
+    let number = toFirstNumber(nowMs);
+    for (let letter = 0; letter < RESULTS.length; letter++) {
+      let result = 0;
+      for (let index = 0; index < LETTER_SLOTS; index++) result |= this.#resultOf(slots, number++);
+      RESULTS[letter] = LETTERS.charCodeAt(result);
     }
     return RESULTS.toString('latin1');
   }
 
-  #advance(slots: Slots, number: number): void {
-    for (let next = Math.max(this.#newest + 1, number - SLOTS + 1); next <= number; next++) slots.clear(next % SLOTS);
-    this.#newest = Math.max(this.#newest, number);
+  /** Returns the slots as text and the start of the newest one in wall time; `undefined` before the first poll. */
+  pack({ ms, wallMs }: Moment): PackedHistory | undefined {
+    const slots = this.#slots;
+    if (!slots) return undefined;
+    const bytes = Buffer.alloc(PACKED_BYTES);
+    const oldest = toSlot(this.#newest + 1);
+    for (const [index, [column, shift]] of slots.planes.entries()) {
+      const plane = shift === 0 ? column : column.map((value) => value >> shift);
+      bytes.set(plane.subarray(oldest), index * SLOTS);
+      bytes.set(plane.subarray(0, oldest), (index + 1) * SLOTS - oldest);
+    }
+    const packed = deflateSync(bytes, { level: constants.Z_BEST_SPEED });
+    return { newestMs: wallMs - ms + this.#newest * SLOT_MS, slots: packed.toString('base64') };
+  }
+
+  /** Continues a history that was packed before. The time since then has no values; text of others counts as empty. */
+  recall(packed: PackedHistory, { ms, wallMs }: Moment): void {
+    const bytes = unpackBytes(packed.slots);
+    if (!bytes) return;
+    // A wall clock that was set back says nothing about the time that has passed.
+    const passedMs = Math.max(0, wallMs - packed.newestMs);
+    this.#newest = Math.min(Math.round((ms - passedMs) / SLOT_MS), toNumber(ms));
+    const slots = new Slots();
+    let at = 0;
+    for (const [column, shift] of slots.planes) {
+      for (let age = SLOTS - 1; age >= 0; age--) {
+        const slot = toSlot(this.#newest - age);
+        const byte = (bytes[at++] ?? 0) << shift;
+        column[slot] = shift === 0 ? byte : (column[slot] ?? 0) | byte;
+      }
+    }
+    this.#slots = slots;
+  }
+
+  #resultOf(slots: Slots, number: number): number {
+    if (number <= this.#newest) return (slots.results[toSlot(number)] ?? 0) & (UP | DOWN);
+    return number <= this.#heldTo ? this.#last : 0;
   }
 }
 
+function toNumber(nowMs: number): number {
+  return Math.floor(nowMs / SLOT_MS);
+}
+
 function toFirstNumber(nowMs: number): number {
-  return Math.floor(nowMs / SLOT_MS) - SLOTS + 1;
+  return toNumber(nowMs) - SLOTS + 1;
 }
 
 /** Numbers before the start of the clock are negative. */
@@ -226,10 +306,28 @@ function toSlot(number: number): number {
   return ((number % SLOTS) + SLOTS) % SLOTS;
 }
 
-function pack(value: number): number {
-  return Number.isFinite(value) ? Math.max(-NUMBER_MAX, Math.min(NUMBER_MAX, Math.round(value))) : NONE;
+function pack(value: number, least = 0, most = 32767): number {
+  return Number.isFinite(value) ? Math.max(least, Math.min(most, Math.round(value))) : NONE;
 }
 
-function unpack(value: number, divisor: number): number | null {
-  return value === NONE ? null : value / divisor;
+function unpack(value: number | undefined, divisor: number): number | null {
+  return value === undefined || value === NONE ? null : value / divisor;
+}
+
+function packRate(bytesPerSecond: number): number {
+  return pack(RATE_STEPS * Math.log2(1 + 8 * bytesPerSecond));
+}
+
+function unpackRate(value: number | undefined): number | null {
+  const steps = unpack(value, RATE_STEPS);
+  return steps === null ? null : Math.round(2 ** steps - 1);
+}
+
+function unpackBytes(text: string): Buffer | undefined {
+  try {
+    const bytes = inflateSync(Buffer.from(text, 'base64'), { maxOutputLength: PACKED_BYTES });
+    return bytes.length === PACKED_BYTES ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
 }

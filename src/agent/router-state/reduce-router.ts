@@ -17,6 +17,7 @@ import {
   type RouterState,
   toTime,
 } from './router-state.ts';
+import { parseStoredHistory } from './stored-history.ts';
 
 /**
  * Maximum time that logs wait for a successful poll after one that could not connect or log in, so that such a router
@@ -59,8 +60,22 @@ const REDUCERS: {
     if (state.reach === 'unknown' && !state.awaited) awaitPoll(state, FIRST_POLL_MS, at);
     return NOTHING;
   },
-  'facts-recalled'(state, { text }) {
-    state.changes.recall(text);
+  'journal-recalled'(state, { text }, at) {
+    state.journal.recall(text, at);
+    const { recalled } = state.journal;
+    state.changes.recall(recalled?.facts ?? {});
+    if (recalled?.reach === 'down') state.lastSuccess ??= recalled.lastSuccess;
+    if (recalled?.reach === state.reach) continueSince(state, recalled.since);
+    return NOTHING;
+  },
+  'history-recalled'(state, { text }, at) {
+    const stored = parseStoredHistory(text);
+    if (!stored) return NOTHING;
+    state.history.recall(stored.history, at);
+    const { facts } = stored;
+    if (!facts) return NOTHING;
+    state.recalled = { ...facts, readAtMs: Math.min(facts.readAtMs, at.wallMs) };
+    state.staleAtMs = at.ms;
     return NOTHING;
   },
   'firmware-listed'(state, { versions }) {
@@ -101,6 +116,7 @@ export function reduceRouter(state: RouterState, event: RouterEvent, at: Moment)
   const { reach, failures, failure } = state;
   const known = state.logs.size;
   const parts = apply(state, event, at);
+  state.journal.follow(state, event, at);
   const isSame = state.reach === reach && state.failures === failures && state.failure?.reason === failure?.reason;
   return [
     ...(isSame || event.type === 'paused-or-retired' ? [] : (['state'] as const)),
@@ -137,7 +153,8 @@ function reducePoll(state: RouterState, event: RouterEventOf<'polled'>, at: Mome
   state.rates.record(result.resources);
   // While a router is down, only its last signal is known.
   const signal = isUp ? state.device.summary.signal?.value : undefined;
-  state.history.add({ isUp, signal, lagMs, durationMs }, at.ms);
+  state.traffic = isUp ? state.rates.findTraffic(state.device.wanInterfaces) : undefined;
+  state.history.add({ isUp, signal, lagMs, durationMs, traffic: state.traffic, holdMs: quietMs }, at.ms);
   const hasOtherCertificate = (certificateNotAfterMs ?? state.certificateNotAfterMs) !== state.certificateNotAfterMs;
   if (hasOtherCertificate) state.certificateNotAfterMs = certificateNotAfterMs;
   return [
@@ -152,6 +169,7 @@ function reduceSuccess(state: RouterState, quietMs: number, at: Moment): void {
   state.staleAtMs = at.ms + quietMs;
   state.failures = 0;
   state.failure = undefined;
+  state.recalled = undefined;
   enter(state, 'up', at);
   state.lastSuccessMs = at.wallMs;
   state.lastSuccess = toTime(at.wallMs);
@@ -213,11 +231,19 @@ function reduceSession(state: RouterState, event: SessionEvent, at: Moment): rea
 }
 
 function enter(state: RouterState, reach: RouterStateName, at: Moment): void {
-  if (state.reach !== reach) {
-    state.since = toTime(at.wallMs);
-    state.isFirstReach = state.reach === 'unknown';
-  }
+  if (state.reach === reach) return;
+  const isFirst = state.reach === 'unknown';
+  const { recalled } = state.journal;
   state.reach = reach;
+  state.since = toTime(at.wallMs);
+  state.isFirstReach = isFirst;
+  if (isFirst && recalled?.reach === reach) continueSince(state, recalled.since);
+}
+
+/** The state is that before the restart. */
+function continueSince(state: RouterState, since: string | null): void {
+  state.since = since;
+  state.isFirstReach = false;
 }
 
 function awaitPoll(state: RouterState, waitMs: number, at: Moment): void {

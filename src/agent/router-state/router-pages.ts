@@ -20,6 +20,7 @@ import type {
 import type { RouterLifecycle } from '../routers/lifecycle-keeper.ts';
 import { findLagMs, findLossSinceMs } from './log-states.ts';
 import { describeResources } from './resource-states.ts';
+import { findShown } from './router-journal.ts';
 import { toPart } from './router-metrics.ts';
 import { findRetryAfterMs, type Moment, type RouterState, toSeconds, toTime } from './router-state.ts';
 
@@ -46,17 +47,19 @@ export interface RouterSurroundings {
 export function summarizeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterSummary {
   const { name, url, labels, byte_budget: budget } = around.settings;
   const lifecycle = around.lifecycle();
+  const { recalled } = state;
+  const { reach, since, failure } = findShown(state);
   return {
     name,
     url,
     labels,
-    state: state.reach,
-    since: state.since,
+    state: reach,
+    since,
     isFirstState: state.isFirstReach,
     isStale: at.ms >= state.staleAtMs,
-    lastSuccess: state.lastSuccess,
+    lastSuccess: state.lastSuccess ?? toTime(recalled?.readAtMs),
     retryAfter: toTime(findRetryAfterMs(state, at)),
-    failure: state.failure ?? null,
+    failure: failure ?? null,
     fault: state.fault ?? null,
     consecutiveFailures: state.failures,
     durationSeconds: toSeconds(state.polls.lastDurationMs) ?? null,
@@ -65,9 +68,10 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     logLossSince: toTime(findLossSinceMs(state.logs.values(), at)),
     bytesToday: around.bytes().budget.usedBytes,
     byteBudget: budget.perDay === 0 ? null : budget.perDay,
+    firmware: state.identity.firmware ?? state.changes.find('firmware') ?? null,
+    device: recalled?.device ?? state.device.summary,
+    traffic: (state.reach === 'up' && state.traffic) || null,
     use: describeUse(around),
-    firmware: state.identity.firmware ?? null,
-    device: state.device.summary,
   };
 }
 
@@ -79,7 +83,7 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
   const resources = describeResources(state, at.ms);
   return {
     ...summarizeRouter(state, around, at),
-    serial: state.identity.serial ?? null,
+    serial: state.identity.serial ?? state.changes.find('serial') ?? null,
     resources,
     session: {
       state: state.session,

@@ -4,6 +4,7 @@ import type { Labels } from '../../model/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
 import type { FirmwareVersion, PollResult } from '../../status/index.ts';
 import type {
+  InterfaceRate,
   PollFault,
   ResourceSummary,
   RouterFailureSummary,
@@ -13,8 +14,9 @@ import type {
 import type { RouterStateName } from '../metrics/self-metrics.ts';
 import type { RecordOrigin } from '../views/recent-records.ts';
 import { DeviceChanges } from './device-changes.ts';
-import { DeviceFacts, InterfaceRates } from './device-facts.ts';
+import { DeviceFacts, InterfaceRates, type LastFacts } from './device-facts.ts';
 import { RecentPolls, RouterHistory } from './poll-history.ts';
+import { RouterJournal } from './router-journal.ts';
 
 export interface Wire {
   readonly isTls: boolean;
@@ -55,8 +57,9 @@ export type RouterEvent =
   | { readonly type: 'records-stored'; readonly origin: RecordOrigin }
   | { readonly type: 'gaps-recalled'; readonly gaps: readonly KnownGap[] }
   | { readonly type: 'rules-changed' }
-  /** Facts that were stored before the agent started. */
-  | { readonly type: 'facts-recalled'; readonly text: string }
+  | { readonly type: 'history-recalled'; readonly text: string }
+  /** The stored journal; `undefined` at first contact. */
+  | { readonly type: 'journal-recalled'; readonly text: string | undefined }
   | { readonly type: 'firmware-listed'; readonly versions: readonly FirmwareVersion[] };
 
 export type RouterEventType = RouterEvent['type'];
@@ -168,10 +171,15 @@ export class RouterState {
   /** Listed by the operator. */
   firmwareVersions: readonly FirmwareVersion[] = [];
   readonly changes = new DeviceChanges();
+  readonly journal = new RouterJournal();
   readonly polls = new RecentPolls();
   readonly history = new RouterHistory();
   readonly device = new DeviceFacts();
+  /** Set until the router is reached for the first time. Not in the metrics. */
+  recalled: LastFacts | undefined;
   readonly rates = new InterfaceRates();
+  /** Rates of the interface that leads out, as of the last poll that reached the router. */
+  traffic: InterfaceRate | undefined;
   /** By name, in the order in which they were first seen. */
   readonly resources = new Map<string, ResourceState>();
   lacks: PollResult['lacks'] | undefined;

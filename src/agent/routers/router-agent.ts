@@ -14,6 +14,7 @@ import type { LineFeed } from '../views/recent-records.ts';
 import { AdaptiveInterval, type RouterValues } from './adaptive-interval.ts';
 import { ByteAccount } from './byte-account.ts';
 import { DataPlans } from './data-plans.ts';
+import { JournalKeeper, type JournalTerms } from './journal-keeper.ts';
 import { isAsked, type RouterLifecycle } from './lifecycle-keeper.ts';
 import { DOWNLOAD_MS_MAX, LogReading } from './log-reading.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
@@ -37,6 +38,7 @@ export interface RouterAgentOptions {
   readonly backup: BackupPlan | undefined;
   readonly records: SpoolGuard;
   readonly values: RouterValues;
+  readonly journal: JournalTerms;
   readonly archives: ArchivePool;
   readonly connections: ConnectionLimit;
   /** Called and awaited before each piece of a download: all downloads share the main thread. Default: not called. */
@@ -72,6 +74,7 @@ export class RouterAgent {
   readonly #pace: AdaptiveInterval;
   readonly #bytes: ByteAccount;
   readonly #polling: StatusPolling;
+  readonly #journal: JournalKeeper;
   readonly #logs: LogReading | undefined;
   #lines: LineProcessing;
   readonly #backup: RouterBackup | undefined;
@@ -139,6 +142,7 @@ export class RouterAgent {
       report: (event) => this.#onEvent(event),
     });
     this.recorder = recorder;
+    this.#journal = new JournalKeeper({ ...options.journal, settings, records: options.records, recorder });
     this.#polling = new StatusPolling({
       settings,
       client,
@@ -308,6 +312,7 @@ export class RouterAgent {
     try {
       await this.#client.close(signal);
     } finally {
+      this.#polling.close();
       this.#bytes.settle();
       this.#bytes.close();
     }
@@ -398,6 +403,8 @@ export class RouterAgent {
       this.#poller.renewIdentity();
       this.#logs?.onSession();
     }
+    // At the end of each run, and when none has ended in time.
+    if (event.type === 'limits-read' || event.type === 'quiet') void this.#journal.store();
     this.#options.report(event);
   }
 }

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import type { Clock, Logger } from '../../base/index.ts';
 import type { RouterClient } from '../../client/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
@@ -15,6 +16,7 @@ import {
   type StatusReader,
 } from '../../status/index.ts';
 import type { RouterRecorder } from '../router-state/router-recorder.ts';
+import { renderStoredHistory } from '../router-state/stored-history.ts';
 import type { AdaptiveInterval, RouterValues } from './adaptive-interval.ts';
 import type { ByteAccount } from './byte-account.ts';
 import type { DataPlans } from './data-plans.ts';
@@ -33,8 +35,9 @@ const COMPLIANCE_KEY = 'compliance';
 const FIELDS_BYTES_MAX = 64 * 1024;
 /** Stored so that a restart does not request resources that the router lacks. */
 const CAPABILITIES_KEY = 'capabilities';
-/** Stored so that another SIM card, operator or device is noticed after a restart. */
-const FACTS_KEY = 'facts';
+const HISTORY_KEY = 'history';
+/** A crash loses at most this much of the history. Milliseconds. */
+const HISTORY_WRITE_MS = 5 * 60_000;
 
 interface PollerOptions {
   readonly settings: RouterSettings;
@@ -123,12 +126,17 @@ export class StatusPolling {
   readonly #options: StatusPollingOptions;
   /** Intervals between two liveness probes: they fit into the time for which values are served. */
   readonly #probeTicks: number;
+  /** Monotonic. */
+  #historyWrittenMs: number;
+  #isHistoryNewer = false;
 
   constructor(options: StatusPollingOptions) {
     this.#options = options;
     const { stale_after: staleAfterMs, deadline: deadlineMs } = options.settings.poll;
-    const facts = options.values.read(options.settings.name, FACTS_KEY);
-    if (facts !== undefined) options.recorder.record({ type: 'facts-recalled', text: facts });
+    const history = options.values.read(options.settings.name, HISTORY_KEY);
+    if (history !== undefined) options.recorder.record({ type: 'history-recalled', text: history });
+    // The first writes of a fleet are spread, so all others are.
+    this.#historyWrittenMs = options.clock.monotonic() - (crc32(options.settings.name) % HISTORY_WRITE_MS);
     this.#probeTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));
   }
 
@@ -187,6 +195,8 @@ export class StatusPolling {
     });
     plans?.record(result);
     this.#keepState();
+    this.#isHistoryNewer = true;
+    if (this.#options.clock.monotonic() - this.#historyWrittenMs >= HISTORY_WRITE_MS) this.#keepHistory();
     if (pace.learn(result, recorder.state.device)) this.#logPace();
     // A router that names the time of the next request needs no back-off.
     return result.isUp || isPutOff ? 'done' : 'failed';
@@ -219,11 +229,23 @@ export class StatusPolling {
   }
 
   #keepState(): void {
-    const { poller, values, settings, recorder } = this.#options;
+    const { poller, values, settings } = this.#options;
     const state = poller.takeState();
     if (state !== undefined) values.write(settings.name, CAPABILITIES_KEY, state);
-    const { changes } = recorder.state;
-    if (changes.latest.some(({ kind }) => kind !== 'cell')) values.write(settings.name, FACTS_KEY, changes.render());
+  }
+
+  /** Call it when no poll follows. */
+  close(): void {
+    if (this.#isHistoryNewer) this.#keepHistory();
+  }
+
+  #keepHistory(): void {
+    const { values, settings, recorder, clock } = this.#options;
+    const at = { wallMs: clock.now(), ms: clock.monotonic() };
+    const text = renderStoredHistory(recorder.state, at);
+    if (text !== undefined) values.write(settings.name, HISTORY_KEY, text);
+    this.#historyWrittenMs = at.ms;
+    this.#isHistoryNewer = false;
   }
 
   #logPace(): void {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Clock, createSystemClock, renderDuration, renderErrorChain } from '../../base/index.ts';
-import { type CommandIo, EXIT, type ExitCode, writeResult } from '../support/io.ts';
+import { type CommandIo, EXIT, type ExitCode, openProgress, writeResult } from '../support/io.ts';
 import { AgentProcess } from '../support/other-process.ts';
 import { captureAnswers } from './routers.ts';
 import { RoutersClient } from './routers-process.ts';
@@ -51,6 +51,7 @@ const MIB = 1024 * 1024;
 export async function bench(flags: BenchFlags, io: CommandIo): Promise<ExitCode> {
   const clock = createSystemClock();
   const program = process.argv[1] ?? '';
+  const progress = openProgress(io);
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-bench-'));
   try {
     const bodies = await captureAnswers();
@@ -63,17 +64,22 @@ export async function bench(flags: BenchFlags, io: CommandIo): Promise<ExitCode>
     for (let count = Math.min(flags.from, flags.routers); ; count = Math.min(STEP * count, flags.routers)) {
       const configFile = join(folder, `${count}.yaml`);
       await writeFile(configFile, renderConfig({ ...flags, folder, port, count }));
+      const time = renderDuration(WARM_UP_INTERVALS * flags.interval + flags.for);
+      progress.update(`Measuring ${count} of up to ${flags.routers} routers for ${time}`);
       const row = await measure(routers, { program, configFile, count, flags, clock, signal: io.signal });
+      progress.end();
       const limit = findLimit(row, flags);
       await writeResult(renderRow(row, limit, flags), io);
-      if (limit !== undefined || count === flags.routers) break;
+      if (limit === undefined && count < flags.routers) continue;
+      await writeResult(`\nStopped at ${count} routers: ${LIMITS[limit ?? 'none']}\n`, io);
+      return EXIT.done;
     }
-    return EXIT.done;
   } catch (cause) {
     if (io.signal.aborted) return EXIT.done;
     io.stderr.write(`The measurement failed: ${renderErrorChain(cause)}\n`);
     return EXIT.failed;
   } finally {
+    progress.end();
     await rm(folder, { recursive: true, force: true });
   }
 }
@@ -158,10 +164,17 @@ export function findLagBound(before: AgentFigures, after: AgentFigures): number 
   return total === 0 ? undefined : counts.find(([, count]) => count >= 0.99 * total)?.[0];
 }
 
+const LIMITS = {
+  'routers are down': `fewer than ${UP_SHARE_MIN * 100} % of them were up`,
+  processor: `the agent used more than ${PROCESSOR_SHARE_MAX * 100} % of a processor`,
+  lag: `1 % of the polls and log readings began late by more than ${LAG_SHARE_MAX * 100} % of the interval`,
+  none: 'the number of --routers; no limit was reached',
+};
+
 function findLimit(
   { processorShare, lagSeconds, up, routers }: Row,
   { interval: intervalMs }: BenchFlags,
-): string | undefined {
+): Exclude<keyof typeof LIMITS, 'none'> | undefined {
   if (up < UP_SHARE_MIN * routers) return 'routers are down';
   if (processorShare > PROCESSOR_SHARE_MAX) return 'processor';
   return lagSeconds !== undefined && lagSeconds * 1000 > LAG_SHARE_MAX * intervalMs ? 'lag' : undefined;

@@ -55,7 +55,7 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
 
   program
     .command('status')
-    .description('Show the status of a router, as JSON or as metrics.')
+    .description('Show the status of a router: an overview on a terminal, as JSON, or as metrics.')
     .argument('<router>', 'name in the configuration')
     .argument(
       '[resource...]',
@@ -63,7 +63,8 @@ export function addRouterCommands(program: Program, io: CommandIo, finish: (code
     )
     .addOption(configOption())
     .addOption(storageOption())
-    .option('--metrics', 'show metrics instead of JSON')
+    .option('--metrics', 'show metrics instead')
+    .option('--json', 'show JSON also on a terminal; the default for resources, and elsewhere')
     .action(async (router, resources, options) => {
       const { status } = await import('../status.ts');
       finish(await status({ ...options, router, resources }, io));

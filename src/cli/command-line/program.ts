@@ -165,11 +165,15 @@ function addDemoCommand(program: Program, io: CommandIo, finish: (code: ExitCode
       '--routers <count>',
       `number of simulated routers, up to ${DEMO_ROUTERS_MAX}`,
       parseWholeNumber(1, DEMO_ROUTERS_MAX),
-      3,
+      8,
     )
-    .option('--faults', 'a refused login, a slow router, and a router that loses lines (default: from four routers on)')
+    .option(
+      '--faults',
+      'a refused login, a slow router, a router that loses lines, and after a minute an outage (default: from four routers on)',
+    )
     .option('--no-faults', 'only healthy routers')
     .option('--for <duration>', 'stop after this time, such as 30s', parseDurationFlag)
+    .option('--records', 'on a terminal: the log records instead of the live status')
     .option('--web.listen-address <address>', 'address to listen on (default: 127.0.0.1:9847, or a free port)')
     .action(async (options) => {
       const { demo } = await import('../demo/demo.ts');
@@ -177,6 +181,7 @@ function addDemoCommand(program: Program, io: CommandIo, finish: (code: ExitCode
         routers: options.routers,
         hasFaults: options.faults,
         forMs: options.for,
+        hasRecords: options.records === true,
         listenAddress: options['web.listenAddress'],
         log: { level: options['log.level'], format: options['log.format'] },
       };

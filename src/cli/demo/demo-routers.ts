@@ -5,46 +5,33 @@ import { takeOrders } from '../support/other-process.ts';
 
 interface DemoPace {
   readonly intervalS: number;
-  readonly timeoutS: number;
-  readonly deadlineS: number;
-  readonly staleAfterS: number;
-  readonly logIntervalS: number;
-  /** Per router. */
-  readonly linesPerSecond: number;
   readonly modules: readonly string[] | undefined;
   readonly runsMax: number;
 }
 
-/** In total, with all modules and with {@link FLEET_MODULES}: one machine runs routers and agent. */
-const POLLS_PER_SECOND_MAX = { whole: 5, part: 25 };
+/** With {@link FLEET_MODULES}: one machine runs routers and agent. */
+const POLLS_PER_SECOND_MAX = 25;
 const WHOLE_ROUTERS_MAX = 100;
 /** They provide the values of the fleet page. */
 const FLEET_MODULES = ['system', 'modem', 'wan'];
 export const LOGGED_ROUTERS_MAX = 100;
 /** Concurrent runs. With more, the first polls share two cores, and all of them time out. */
 const RUNS_MAX = { whole: 8, part: 32 };
-const INTERVAL_S_MIN = 2;
-const DEADLINE_S_MAX = 45;
-const TIMEOUT_S_MAX = 10;
-/** Simulated routers keep their log files longer, so that no lines are lost unintentionally. */
-const LOG_INTERVAL_S_MAX = 30;
-/** Lines per second. At the maximum, log files rotate every 10 s. */
-const LINES_PER_ROUTER = { most: 9, least: 0.3 };
-const LINES_PER_SECOND_MAX = 300;
+/** The default of `poll.interval`, so that the bytes are those of a usual fleet. */
+const INTERVAL_S_MIN = 60;
+/** Of each router with logs. */
+const LINES_PER_SECOND = 1;
+const LOG_HISTORY_MS = 24 * 3_600_000;
+/** Files that rotate in front of the user, and are kept long enough for the default of `logs.interval`. */
+const LOG_SETTINGS = { ...demoLogSettings, maxSizeBytes: 16_384, compressionMs: 500, severityBrackets: true };
 
-/** A few routers have short intervals; thousands have intervals that one machine carries. */
+/** Thousands of routers have intervals that one machine carries. */
 export function findDemoPace(routers: number): DemoPace {
   const extent = routers > WHOLE_ROUTERS_MAX ? 'part' : 'whole';
-  const intervalS = Math.max(INTERVAL_S_MIN, Math.ceil(routers / POLLS_PER_SECOND_MAX[extent]));
   return {
-    intervalS,
-    timeoutS: Math.min(TIMEOUT_S_MAX, intervalS / 2),
-    deadlineS: Math.min(DEADLINE_S_MAX, intervalS),
-    staleAfterS: Math.max(30, 3 * intervalS),
+    intervalS: Math.max(INTERVAL_S_MIN, Math.ceil(routers / POLLS_PER_SECOND_MAX)),
     modules: extent === 'part' ? FLEET_MODULES : undefined,
     runsMax: RUNS_MAX[extent],
-    logIntervalS: Math.min(LOG_INTERVAL_S_MAX, intervalS / 2),
-    linesPerSecond: Math.min(LINES_PER_ROUTER.most, Math.max(LINES_PER_ROUTER.least, LINES_PER_SECOND_MAX / routers)),
   };
 }
 
@@ -53,7 +40,7 @@ interface DemoRouters extends AsyncDisposable {
 }
 
 export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters> {
-  const { routers, loggedRouters, linesPerSecond, timezone, hasFaults } = order;
+  const { routers, loggedRouters, timezone, hasFaults } = order;
   const clock = createSystemClock();
   const faults = new AbortController();
   const simulator = await startSimulator({
@@ -63,8 +50,10 @@ export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters> {
     logActivity: 'live',
     liveRouters: loggedRouters,
     timezone,
-    logs: demoLogSettings,
-    logLinesPerSecond: linesPerSecond,
+    logs: LOG_SETTINGS,
+    logLinesPerSecond: LINES_PER_SECOND,
+    logHistoryMs: LOG_HISTORY_MS,
+    features: { rangeRequests: true },
   });
   if (hasFaults) await startDemoFaults(simulator, clock, faults.signal);
   return {
@@ -99,7 +88,6 @@ export interface DemoOrder {
   readonly routers: number;
   /** The first so many routers write logs. */
   readonly loggedRouters: number;
-  readonly linesPerSecond: number;
   readonly timezone: string;
   readonly hasFaults: boolean;
 }
@@ -131,23 +119,46 @@ const BURST_FILES = 16;
 const FILE_EVERY_MS = 1200;
 const LINES_PER_FILE = 20;
 
-/** Part of a YAML flow map; empty for routers without faults. */
-export function renderFaultySettings(index: number): string {
-  if (index === FAULTY.refused) return ', password: wrong';
-  if (index === FAULTY.slow)
-    return ', modules: [system, modem, wan], poll: { interval: 60s, timeout: 10s, deadline: 59s, stale_after: 5m }';
-  if (index === FAULTY.lossy) return ', logs: { interval: 40s }';
-  return '';
+const SITES = ['north', 'east', 'south', 'west'];
+
+/** Part of a YAML flow map. */
+export function renderRouterSettings(index: number, hasFaults: boolean): string {
+  const site = `, labels: { site: ${SITES[index % SITES.length]} }`;
+  if (!hasFaults) return site;
+  if (index === FAULTY.refused) return `${site}, password: wrong`;
+  // Two polls of all resources would take longer than the interval.
+  if (index === FAULTY.slow) return `${site}, modules: [${FLEET_MODULES.join(', ')}], poll: { deadline: 59s }`;
+  return site;
 }
+
+const CHANGE_AFTER_MS = 20_000;
+const REBOOT_AFTER_MS = 40_000;
+const OUTAGE_AFTER_MS = 60_000;
+const OUTAGE_MS = 120_000;
+/** A demo of thousands is not to lose a quarter of them. */
+const OUTAGE_ROUTERS_MAX = 10;
 
 /**
  * Makes one router slow, and one lose lines, until `signal` aborts. The third fault, a refused login, is in the
- * configuration.
+ * configuration. One router's configuration changes, one restarts, and all of a site are down for two minutes.
  */
 export async function startDemoFaults({ routers }: Simulator, clock: Clock, signal: AbortSignal): Promise<void> {
   await routers[FAULTY.slow]?.fault('slow', { delayMs: SLOW_MS });
   const lossy = routers[FAULTY.lossy];
   if (lossy) void loseLines(lossy, clock, signal).catch(() => {});
+  void playEvents(routers, clock, signal).catch(() => {});
+}
+
+async function playEvents(routers: readonly SimulatedRouter[], clock: Clock, signal: AbortSignal): Promise<void> {
+  const site = routers.filter((_, index) => index % SITES.length === 0).slice(0, OUTAGE_ROUTERS_MAX);
+  await clock.sleep(CHANGE_AFTER_MS, signal);
+  routers.at(-2)?.changeConfiguration();
+  await clock.sleep(REBOOT_AFTER_MS - CHANGE_AFTER_MS, signal);
+  routers.at(-1)?.restart();
+  routers.at(-1)?.appendLog('system', 'System started', 'kernel');
+  await clock.sleep(OUTAGE_AFTER_MS - REBOOT_AFTER_MS, signal);
+  await Promise.all([clock.sleep(OUTAGE_MS, signal), ...site.map((router) => router.fault('down'))]);
+  await Promise.all(site.map((router) => router.clearFault('down')));
 }
 
 /** Writes so much that the router deletes files before they are read. */

@@ -16,9 +16,10 @@ import {
   FAULTY_ROUTERS_MIN,
   findDemoPace,
   LOGGED_ROUTERS_MAX,
-  renderFaultySettings,
+  renderRouterSettings,
   startDemoRouters,
 } from './demo-routers.ts';
+import { LiveStatus } from './live-status.ts';
 
 interface DemoFlags {
   readonly routers: number;
@@ -26,6 +27,8 @@ interface DemoFlags {
   readonly hasFaults: boolean | undefined;
   /** Milliseconds. Default: until a signal. */
   readonly forMs: number | undefined;
+  /** Writes the records also to a terminal, instead of the live status. */
+  readonly hasRecords: boolean;
   /** Default: 127.0.0.1:9847, or a free port if that is in use. */
   readonly listenAddress: string | undefined;
   readonly log: LogFlags;
@@ -82,12 +85,10 @@ async function startRouters(
   running: AsyncDisposableStack,
   { signal }: CommandIo,
 ): Promise<DemoStarted> {
-  const { linesPerSecond } = findDemoPace(count);
   const order = {
     type: 'start',
     routers: count,
     loggedRouters: LOGGED_ROUTERS_MAX,
-    linesPerSecond,
     timezone: TIMEZONE,
     hasFaults,
   } as const;
@@ -135,16 +136,24 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
   if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
   const { forMs } = flags;
-  const { logger, useSecretsOf } = openLogger(flags.log, io);
+  const live = io.stdout.isTTY && !flags.hasRecords ? new LiveStatus(io) : undefined;
+  const { logger, useSecretsOf } = openLogger(flags.log, live?.io ?? io);
   await useSecretsOf(config);
   const { exitCode, summary } = await serve({
     config,
-    io,
+    io: live?.io ?? io,
     endsWithReader: true,
     logger,
-    onStarted: (agent) => io.stderr.write(renderWhereToLook(agent, configFile, flags.routers)),
+    onStarted: (agent) => {
+      const addresses = renderWhereToLook(agent, configFile);
+      if (live) void live.run(agent, `${addresses}Ctrl-C ends. --records shows the log records instead.`);
+      else
+        io.stderr.write(
+          `${flags.routers} simulated routers. Their log records follow on standard output. Ctrl-C ends.\n${addresses}`,
+        );
+    },
     ...(forMs !== undefined && { until: (signal: AbortSignal) => createSystemClock().sleep(forMs, signal) }),
-  });
+  }).finally(() => live?.close());
   io.stderr.write(
     `Summary: ${summary.routersUp} of ${summary.routers} routers up, ${summary.polls} polls, ` +
       `${summary.recordsShipped} records shipped, ${summary.gaps} gaps\n`,
@@ -155,10 +164,10 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
 function renderConfig({ simulated, hasFaults, connections }: DemoParts, listenAddress: string): string {
   const routers = simulated.routers.map(
     ({ name, url }, index) =>
-      `  - { name: ${name}, url: "${url}"${hasFaults ? renderFaultySettings(index) : ''}${index < LOGGED_ROUTERS_MAX ? '' : ', logs: { enabled: false }'} }\n`,
+      `  - { name: ${name}, url: "${url}"${renderRouterSettings(index, hasFaults)}${index < LOGGED_ROUTERS_MAX ? '' : ', logs: { enabled: false }'} }\n`,
   );
-  const { intervalS, timeoutS, deadlineS, staleAfterS, logIntervalS, modules, runsMax } = findDemoPace(routers.length);
-  return `# The configuration of this demo: simulated routers and short intervals.
+  const { intervalS, modules, runsMax } = findDemoPace(routers.length);
+  return `# The configuration of this demo.
 web:
   listen: ["${listenAddress}"]
 connections: { max: ${connections} }
@@ -168,19 +177,16 @@ defaults:
   password: simulated
   tls: { ca_file: ca.pem }
   timezone: ${TIMEZONE}
-  labels: { site: demo }
-  poll: { interval: ${intervalS}s, timeout: ${timeoutS * 1000}ms, deadline: ${deadlineS}s, stale_after: ${staleAfterS}s }
-  logs: { interval: ${logIntervalS * 1000}ms }
+  poll: { interval: ${intervalS}s, stale_after: ${3 * intervalS}s }
 ${modules ? `  modules: [${modules.join(', ')}]\n` : ''}routers:
 ${routers.join('')}sinks:
   - { name: console, type: stdout }
 `;
 }
 
-function renderWhereToLook(agent: Agent, configFile: string, routers: number): string {
+function renderWhereToLook(agent: Agent, configFile: string): string {
   const [url = ''] = agent.urls;
-  return `${routers} simulated routers. Their log records follow on standard output. Ctrl-C ends.
-  Status page    ${url}/
+  return `  Status page    ${url}/
   Metrics        ${url}/metrics
   Configuration  ${configFile}
 `;

@@ -33,7 +33,7 @@ interface DoctorFlags extends ConfigFlags {
 }
 
 const ROUTERS_AT_ONCE = 8;
-/** With more routers, those without problems are shown on one line each. */
+/** With more routers, only those that failed are shown in full. */
 const WHOLE_REPORTS_MAX = 3;
 const RESTING_SHOWN_MAX = 10;
 
@@ -130,7 +130,7 @@ function renderReports(
   io: CommandIo,
 ): string {
   const isMany = reports.length > WHOLE_REPORTS_MAX;
-  const shown = reports.filter(({ verdict }) => isVerbose || !isMany || verdict !== 'ok');
+  const shown = reports.filter(({ verdict }) => isVerbose || !isMany || verdict === 'failed');
   return [
     ...(isMany ? [renderFleet(reports, io)] : []),
     ...shown.map((report) => renderRouter(report, io)),

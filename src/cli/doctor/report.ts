@@ -53,14 +53,19 @@ export function renderRouter(report: RouterReport, io: CommandIo): string {
   return `${paintVerdict(`${router}  ${url}  ${renderResult(report)}`, report.verdict, io)}\n${renderSteps(gatherAbsent(steps), io)}${table}`;
 }
 
+/** Lists the routers with failures, then those with warnings, and counts all. */
 export function renderFleet(reports: readonly RouterReport[], io: CommandIo): string {
-  const rows = reports.map(({ router, verdict, steps }) => {
-    const worst = steps.find((step) => step.verdict === verdict && verdict !== 'ok');
+  const [failed = [], warned = [], ok = []] = (['failed', 'warning', 'ok'] as const).map((wanted) =>
+    reports.filter(({ verdict }) => verdict === wanted),
+  );
+  const rows = [...failed, ...warned].map(({ router, verdict, steps }) => {
+    const worst = steps.find((step) => step.verdict === verdict);
     return [router, verdict, worst?.step ?? '', worst ? [worst.message, worst.hint].filter(Boolean).join('. ') : ''];
   });
   const paint = (text: string, row: readonly string[], column: number) =>
     column === 1 ? paintVerdict(text, row[1] ?? '', io) : text;
-  return renderTable(['ROUTER', 'RESULT', 'STEP', 'FOUND'], rows, paint);
+  const table = rows.length > 0 ? renderTable(['ROUTER', 'RESULT', 'STEP', 'FOUND'], rows, paint) : '';
+  return `${table}${renderMany(reports.length, 'router')}: ${failed.length} failed, ${warned.length} with warnings, ${ok.length} ok\n`;
 }
 
 function renderResult({ verdict, steps }: RouterReport): string {

@@ -1,12 +1,12 @@
 import { fstatSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { type Readable, Writable } from 'node:stream';
-import { escapeForTerminal, renderErrorChain } from '../../base/index.ts';
+import { escapeForTerminal, renderDuration, renderErrorChain } from '../../base/index.ts';
 
 /** The parts of the process that a command uses. */
 export interface CommandIo {
   readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Writable & { readonly isTTY?: boolean };
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   /** The agent's own log, and messages. */
   readonly stderr: Writable & { readonly isTTY?: boolean };
   /** Aborts at the first SIGTERM or SIGINT. */
@@ -84,16 +84,29 @@ class FileOutput extends Writable {
   }
 }
 
+/** Renders a duration in its larger units: `12s`, `5m`, `3d4h`. */
+export function renderLength(seconds: number): string {
+  const step = seconds < 60 ? 1 : seconds < 86_400 ? 60 : 3600;
+  return renderDuration(Math.max(0, Math.floor(seconds / step)) * step * 1000);
+}
+
+/** Truncates lines to the width of a terminal; elsewhere, they stay whole. */
+export function cutToWidth(text: string, { isTTY, columns = Infinity }: CommandIo['stdout']): string {
+  if (!isTTY) return text;
+  return text.replaceAll(/^.*$/gm, (line) => (line.length > columns ? `${line.slice(0, columns - 1)}…` : line));
+}
+
 /** Longer cells are truncated, except in the last column. */
 const CELL_WIDTH_MAX = 60;
 
 type PaintCell = (text: string, row: readonly string[], column: number) => string;
 
-/** Control characters in cells become `?`. `paint` is not applied to the header. */
+/** Control characters in cells become `?`. `paint` is not applied to the header; columns in `numeric` are right-aligned. */
 export function renderTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   paint: PaintCell = (text) => text,
+  numeric: ReadonlySet<string> = new Set(),
 ): string {
   const cells = [header, ...rows].map((row) =>
     header.map((_, column) => {
@@ -108,7 +121,9 @@ export function renderTable(
       // No padding after the last text of a row: lines have no trailing spaces.
       const end = row.findLastIndex((cell) => cell !== '');
       const padded = row.slice(0, end + 1).map((cell, column) => {
-        const text = column === end ? cell : cell.padEnd(widths[column] ?? 0);
+        const width = widths[column] ?? 0;
+        const isNumeric = numeric.has(header[column] ?? '');
+        const text = isNumeric ? cell.padStart(width) : cell.padEnd(column === end ? 0 : width);
         return index === 0 ? text : paint(text, row, column);
       });
       return `${padded.join('  ').trimEnd()}\n`;

@@ -1,13 +1,18 @@
 import type { Clock, Random, Timer } from '../../base/index.ts';
 import type { Hardware } from '../device/hardware.ts';
+import type { RouterClock } from '../device/router-clock.ts';
 import type { DeviceLife } from '../life/device-life.ts';
 import { randomChoice, randomHex, randomInteger } from '../seeded.ts';
+import type { LogSeverity } from './writer.ts';
 
-interface LogPhrase {
+/** A kind of message. */
+export interface LogPhrase {
   readonly component: string;
   readonly tag: string;
   /** Relative frequency. */
   readonly weight: number;
+  /** Default: `NOTICE`. */
+  readonly severity?: LogSeverity;
   readonly render: (random: Random) => string;
 }
 
@@ -29,6 +34,7 @@ export const logPhrases: readonly [LogPhrase, ...LogPhrase[]] = [
     component: 'network',
     tag: 'dhcpd',
     weight: 12,
+    severity: 'INFO',
     render: (r) =>
       `DHCPACK on ${address(r)} to 00:05:b6:${randomHex(r, 2)}:${randomHex(r, 2)}:${randomHex(r, 2)} via net1`,
   },
@@ -36,6 +42,7 @@ export const logPhrases: readonly [LogPhrase, ...LogPhrase[]] = [
     component: 'network',
     tag: 'netfilter',
     weight: 10,
+    severity: 'INFO',
     render: (r) =>
       `dropped TCP ${address(r)}:${randomInteger(r, 1024, 65_535)} -> 10.0.0.${randomInteger(r, 1, 9)}:445`,
   },
@@ -43,18 +50,21 @@ export const logPhrases: readonly [LogPhrase, ...LogPhrase[]] = [
     component: 'network',
     tag: 'wan',
     weight: 2,
+    severity: 'WARNING',
     render: (r) => `wan1: connection check of ${randomChoice(r, interfaces)} failed, retry ${randomInteger(r, 1, 3)}`,
   },
   {
     component: 'httpd',
     tag: 'httpd',
     weight: 8,
+    severity: 'INFO',
     render: (r) => `${address(r)} "GET ${randomChoice(r, paths)}" 200 ${randomInteger(r, 300, 90_000)}`,
   },
   {
     component: 'restd',
     tag: 'restd',
     weight: 8,
+    severity: 'DEBUG',
     render: (r) => `GET ${randomChoice(r, resources)} answered in ${milliseconds(r)}`,
   },
   {
@@ -74,6 +84,34 @@ export const logPhrases: readonly [LogPhrase, ...LogPhrase[]] = [
     tag: 'eventd',
     weight: 1,
     render: (r) => `event${randomInteger(r, 1, 9)}: login of user monitor from ${address(r)} succeeded`,
+  },
+  {
+    component: 'system',
+    tag: 'serial',
+    weight: 0.5,
+    severity: 'ERR',
+    render: (r) => `serial1: ${randomInteger(r, 2, 9)} frames with a wrong parity`,
+  },
+  {
+    component: 'system',
+    tag: 'thermal',
+    weight: 0.2,
+    severity: 'CRIT',
+    render: (r) => `board temperature ${randomInteger(r, 76, 84)} C is above 75 C`,
+  },
+  {
+    component: 'system',
+    tag: 'flash',
+    weight: 0.1,
+    severity: 'ALERT',
+    render: (r) => `${randomInteger(r, 1, 5)} spare blocks left`,
+  },
+  {
+    component: 'system',
+    tag: 'power',
+    weight: 0.05,
+    severity: 'EMERG',
+    render: (r) => `supply dropped to ${randomInteger(r, 7, 9)} V`,
   },
 ];
 
@@ -109,6 +147,24 @@ function choosePhrase(random: Random): LogPhrase {
     if (rest < 0) return phrase;
   }
   return logPhrases[0];
+}
+
+/** Lines of a history, over all components. */
+const HISTORY_LINES = 500;
+
+/** Writes the lines of a time before now: the wall clock of the router goes back, and forward again with every line. */
+export function writeLogHistory(
+  clock: RouterClock,
+  random: Random,
+  durationMs: number,
+  write: (phrase: LogPhrase) => void,
+): void {
+  const stepMs = Math.floor(durationMs / HISTORY_LINES);
+  clock.jump(-HISTORY_LINES * stepMs);
+  for (let line = 0; line < HISTORY_LINES; line++) {
+    write(choosePhrase(random));
+    clock.jump(stepMs);
+  }
 }
 
 interface LifeMessage {

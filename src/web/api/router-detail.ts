@@ -1,12 +1,12 @@
 /** One router. Part of the JSON of `/api/v1/`, in the units of routers.ts. */
 
 import type { LogGapSummary, LogRotationSummary, RecordSummary, RouterLogSummary } from './logs.ts';
-import type { PollFault, RouterSummary } from './routers.ts';
+import type { InterfaceRate, PollFault, RouterSummary } from './routers.ts';
 
-/** A few minutes of a router's history. */
+/** Three minutes of a router's history. */
 export interface HistoryPoint {
   readonly at: string;
-  /** `mixed`: some polls reached the router, some did not. Null without a poll. */
+  /** `mixed`: some polls reached the router, some did not. Null while it was not watched, such as without the agent. */
   readonly result: 'up' | 'down' | 'mixed' | null;
   /** At the last poll, in the kind and unit of {@link DeviceSummary.signal}. */
   readonly signal: number | null;
@@ -17,6 +17,9 @@ export interface HistoryPoint {
   readonly logLagSeconds: number | null;
   /** Duration of the last poll that reached the router. */
   readonly responseSeconds: number | null;
+  /** {@link RouterSummary.traffic} at the last poll that reached the router. */
+  readonly receiveBitsPerSecond: number | null;
+  readonly transmitBitsPerSecond: number | null;
 }
 
 /** Everything known about one router. */
@@ -44,7 +47,7 @@ export interface RouterDetail extends RouterSummary {
   readonly values: readonly ModuleValues[];
   /** Between the last two polls that read the interfaces. */
   readonly interfaceRates: readonly InterfaceRate[];
-  /** The last six hours in steps of three minutes, oldest first. */
+  /** The last 24 hours in steps of three minutes, oldest first; kept over a restart of the agent. */
   readonly lastHours: readonly HistoryPoint[];
 }
 
@@ -81,13 +84,6 @@ export interface FamilyValues {
   readonly ageSeconds: number | null;
   /** Without the label `router` and the configured ones. */
   readonly samples: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
-}
-
-/** Traffic of one interface; null when unknown or after a counter reset. */
-export interface InterfaceRate {
-  readonly interface: string;
-  readonly receiveBytesPerSecond: number | null;
-  readonly transmitBytesPerSecond: number | null;
 }
 
 /** A version of a stored profile of a router that was backed up. */

@@ -38,7 +38,7 @@ const signalSchema = z.object({
 
 /** Last values of a router, for lists. Null = not reported. */
 export type DeviceSummary = z.output<typeof deviceSchema>;
-const deviceSchema = z.object({
+export const deviceSchema = z.object({
   /** Device type; without one, type of the first board. */
   model: text.nullable(),
   location: text.nullable(),
@@ -61,6 +61,14 @@ export const NO_DEVICE: DeviceSummary = {
   wan: null,
   uptimeSeconds: null,
 };
+
+/** Traffic of one interface; null when unknown or after a counter reset. */
+export type InterfaceRate = z.output<typeof rateSchema>;
+const rateSchema = z.object({
+  interface: text,
+  receiveBytesPerSecond: z.number().nullable(),
+  transmitBytesPerSecond: z.number().nullable(),
+});
 
 /** Traffic of a router. Null = not known, or no data plan. */
 export type UseSummary = z.output<typeof useSchema>;
@@ -141,6 +149,8 @@ const routerSchema = z.object({
   firmware: text.nullable(),
   /** Last reported values; kept while the router is down. */
   device: deviceSchema,
+  /** Of the interface of the WAN chain, else of the busiest one; null while the router is not up. */
+  traffic: rateSchema.nullable(),
 });
 
 /** The result of the last poll of a router. */
@@ -149,6 +159,6 @@ export type RouterState = RouterSummary['state'];
 /** An entry of `GET /api/v1/routers`: `{"routers": [...], "unanswered": [...]}`, the latter for processes with missing rows. */
 export type ListedRouter = z.output<typeof listedRouterSchema>;
 export const listedRouterSchema = routerSchema.extend({
-  /** One letter per slot, oldest first: `u` up, `d` down, `m` both, `-` no poll. Empty before the first poll. */
+  /** 24 hours, one letter per 12 minutes, oldest first: `u` up, `d` down, `m` both, `-` not watched. Empty before the first poll. */
   availability: z.string().regex(/^[udm-]{0,200}$/),
 });

@@ -1,7 +1,14 @@
 import { renderBytes } from '../../base/index.ts';
 import type { ListedRouter, RouterSummary } from '../api/routers.ts';
 import { cutMiddle, type Html, html, NOTHING, renderAgo, renderLength, renderShortSpell, toShown } from './html.ts';
-import { renderLabels, renderSignal, renderSparkline, renderState, renderStep } from './router-facts.ts';
+import {
+  hasCurrentValues,
+  renderLabels,
+  renderSignal,
+  renderSparkline,
+  renderState,
+  renderStep,
+} from './router-facts.ts';
 import type { Column } from './table.ts';
 
 /** The router's page shows errors in full. */
@@ -48,6 +55,8 @@ function toCause(error: string): string {
     .replace(/^The router's certificate is /, 'certificate ');
 }
 
+/** Time of one letter of the availability. Seconds. */
+const AVAILABILITY_S = 720;
 const LABELS_MAX = 16;
 /** Longer names are shortened. */
 const NAME_CHARS_MAX = 24;
@@ -74,7 +83,8 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
       key: 'signal',
       className: 'c-signal',
       // The last value of a router that is down gets no grade.
-      cell: ({ state, device: { signal } }) => (signal ? renderSignal(signal, state === 'up', true) : NOTHING),
+      cell: (router) =>
+        router.device.signal ? renderSignal(router.device.signal, hasCurrentValues(router), true) : NOTHING,
     },
     {
       title: 'Operator',
@@ -112,7 +122,11 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
       cell: ({ logLagSeconds }) => renderLength(logLagSeconds),
     },
     { title: 'Bytes today', kind: 'number', key: 'bytes', className: 'c-bytes', tooltip: toUsed, cell: renderUsed },
-    { title: 'Last 6 h', className: 'c-spark', cell: ({ availability }) => renderSparkline(availability) },
+    {
+      title: 'Last 24 h',
+      className: 'c-spark',
+      cell: ({ availability }) => renderSparkline(availability, AVAILABILITY_S),
+    },
   ];
 }
 

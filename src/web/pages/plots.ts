@@ -1,20 +1,18 @@
-import { renderMany } from '../../base/index.ts';
 import type { HistoryPoint } from '../api/router-detail.ts';
-import { type Html, html, NOTHING, renderClock, renderLength } from './html.ts';
+import { type Html, html, renderClock, renderLength } from './html.ts';
 
-interface PlotPoint {
-  /** Unix time in milliseconds. */
-  readonly atMs: number;
-  /** Seconds; `null`: the poll failed, or no value. */
-  readonly value: number | null;
-  /** True if the poll failed: drawn as a cross. */
-  readonly isFailed: boolean;
-}
-
-interface HistorySeries {
-  readonly title: string;
+interface HistoryLine {
+  /** Before the values in words and under the pointer; empty if there is only one line. */
+  readonly name: string;
   /** Returns the value at a point; null without one. */
   readonly pick: (point: HistoryPoint) => number | null;
+}
+
+/** One chart. */
+export interface HistorySeries {
+  readonly title: string;
+  /** One or two. */
+  readonly lines: readonly HistoryLine[];
   /** Returns the least and greatest value of all polls at a point. Default: one value per point. */
   readonly range?: ((point: HistoryPoint) => readonly [number | null, number | null]) | undefined;
   readonly render: (value: number) => string;
@@ -25,68 +23,35 @@ interface HistorySeries {
   readonly limits?: readonly number[] | undefined;
 }
 
-/** Pixels. */
-const POLLS = { width: 320, height: 72, margin: 6, radius: 2, cross: 3 } as const;
 /** Pixels; `left` and `bottom` have the axes, `row` shows when the router was down. */
 const HOURS = { width: 432, height: 124, left: 68, right: 8, top: 8, bottom: 18, radius: 1.5, row: 8 } as const;
 /** Time of one point. Seconds. */
 export const POINT_S = 180;
 
-/** Renders a small line chart with crosses for failures and a caption that summarises it in words. */
-export function renderPlot(title: string, points: readonly PlotPoint[]): Html {
-  const { width, height, margin, cross } = POLLS;
-  const values = points.flatMap(({ value }) => (value === null ? [] : [value]));
-  const summary = describePolls(values, points);
-  const startMs = points[0]?.atMs ?? 0;
-  const spanMs = Math.max(1, (points.at(-1)?.atMs ?? 0) - startMs);
-  const most = Math.max(...values, Number.EPSILON);
-  const toX = (index: number) =>
-    round(margin + (((points[index]?.atMs ?? 0) - startMs) / spanMs) * (width - 2 * margin));
-  const toY = (value: number) => round(height - margin - (Math.max(0, value) / most) * (height - 2 * margin));
-  const lines = renderLines(
-    points.map(({ value }) => value),
-    toX,
-    toY,
-    POLLS.radius,
-  );
-  const y = height - margin - cross;
-  return html`<figure>
-<svg class="plot" role="img" aria-label="${title}: ${summary}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
-${lines}
-${points.map(({ isFailed }, index) =>
-  isFailed
-    ? html`<path class="cross" d="M${toX(index) - cross} ${y}l${2 * cross} ${2 * cross}m0 ${-2 * cross}l${-2 * cross} ${2 * cross}"/>`
-    : '',
-)}
-</svg>
-<figcaption><strong>${title}</strong>: ${summary}</figcaption>
-</figure>`;
+/** Returns the runs of points for which a condition holds. */
+function findRuns(points: readonly HistoryPoint[], holds: (point: HistoryPoint) => boolean) {
+  const runs: { readonly start: number; length: number }[] = [];
+  for (const [index, point] of points.entries()) {
+    const last = runs.at(-1);
+    if (!holds(point)) continue;
+    if (last && last.start + last.length === index) last.length++;
+    else runs.push({ start: index, length: 1 });
+  }
+  return runs;
 }
 
-function describePolls(values: readonly number[], points: readonly PlotPoint[]): string {
-  if (points.length === 0) return 'no data yet';
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number) => renderLength(sorted[Math.floor((sorted.length - 1) * share)] ?? null);
-  const failed = points.filter(({ isFailed }) => isFailed).length;
-  const spanSeconds = ((points.at(-1)?.atMs ?? 0) - (points[0]?.atMs ?? 0)) / 1000;
-  const range =
-    values.length === 0
-      ? NOTHING
-      : `last ${renderLength(values.at(-1) ?? null)}, minimum ${at(0)}, median ${at(0.5)}, maximum ${at(1)}`;
-  const over = `${renderMany(points.length, 'poll')} in ${renderLength(spanSeconds)}`;
-  return `${range}; ${over}${failed > 0 ? `, ${failed} failed` : ''}.`;
-}
-
-/** Renders one value over the last hours with its axes and thresholds, the times when the router was down, and a caption in words. */
+/**
+ * Renders values over time with their axes and thresholds, the times when the router was down or not watched, and a caption in words.
+ * Empty without any value.
+ */
 export function renderHistory(
-  { title, pick, range, render, isFromZero, grade, limits = [] }: HistorySeries,
+  { title, lines, range, render, isFromZero, grade, limits = [] }: HistorySeries,
   points: readonly HistoryPoint[],
 ): Html | string {
   const { width, height, left, right, top, bottom, row, radius } = HOURS;
-  const values = points.map(pick);
-  const known = values.filter((value) => value !== null);
-  const last = known.at(-1);
-  if (last === undefined) return '';
+  const columns = lines.map(({ name, pick }) => ({ name, values: points.map(pick) }));
+  const known = columns.flatMap(({ values }) => values).filter((value) => value !== null);
+  if (known.length === 0) return '';
   const ranges = range ? points.flatMap(range).filter((value) => value !== null) : known;
   const [least, most] = [Math.min(...ranges), Math.max(...ranges)];
   const low = isFromZero ? Math.min(0, least) : least;
@@ -95,18 +60,31 @@ export function renderHistory(
   // A value that never changed is drawn in the middle.
   const toY = (value: number) =>
     round(most === low ? (floor + top) / 2 : floor - ((value - low) / (most - low)) * (floor - top));
-  const length = renderLength((points.length - values.findIndex((value) => value !== null)) * POINT_S);
+  const first = points.findIndex((_, index) => columns.some(({ values }) => values[index] !== null));
   const rate = range ? '' : `, sampled every ${renderLength(POINT_S)}`;
-  const words = `last ${render(last)}, minimum ${render(least)}, maximum ${render(most)} in the last ${length}${rate}`;
-  const graded = grade ? renderGrade(points, range ?? ((point) => [pick(point), pick(point)]), grade) : '';
-  const slot = round((width - left - right) / points.length);
-  const down = points.map(({ result }, index) =>
-    result === 'down' || result === 'mixed' ? `M${toX(index)} ${floor}h${slot}v${row}h-${slot}z` : '',
-  );
+  const words = `${columns
+    .map(({ name, values }) => describeLine(name, range ? ranges : values, values, render))
+    .filter((text) => text !== '')
+    .join('; ')} in the last ${renderLength((points.length - first) * POINT_S)}${rate}`;
+  const one = lines[0]?.pick ?? (() => null);
+  const graded = grade ? renderGrade(points, range ?? ((point) => [one(point), one(point)]), grade) : '';
+  const slot = (width - left - right) / points.length;
+  const draw = (start: number, length: number, y: number) =>
+    `M${toX(start)} ${y}h${round(slot * length)}V${floor + row}h-${round(slot * length)}z`;
+  const down = findRuns(points, ({ result }) => result === 'down' || result === 'mixed');
+  const watched = points.findIndex(({ result }) => result !== null);
+  const holes = findRuns(points, ({ result }) => result === null).filter(({ start }) => start > watched);
+  const unwatched = holes.reduce((sum, { length }) => sum + length, 0);
   const ticks = [...new Set([low, (low + most) / 2, most])].filter((value) => most !== low || value === most);
   const times = [0, Math.floor((points.length - 1) / 2), points.length - 1];
-  const shown = values.map((value) => (value === null ? '' : render(value))).join('|');
-  return html`<figure><svg class="plot" role="img" aria-label="${title}: ${words}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" data-left="${left}" data-right="${right}" data-start="${points[0]?.at ?? ''}" data-step="${POINT_S}" data-values="${shown}">${ticks.map(
+  const shown = points.map((_, index) =>
+    columns
+      .flatMap(({ name, values: { [index]: value } }) =>
+        typeof value === 'number' ? `${render(value)}${name && ` ${name}`}` : [],
+      )
+      .join(', '),
+  );
+  return html`<figure><svg class="plot" role="img" aria-label="${title}: ${words}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" data-left="${left}" data-right="${right}" data-start="${points[0]?.at ?? ''}" data-step="${POINT_S}" data-values="${shown.join('|')}"><path class="unwatched" d="${holes.map(({ start, length }) => draw(start, length, top)).join('')}"/>${ticks.map(
     (value) =>
       html`<path class="axis" d="M${left} ${toY(value)}H${width - right}"/><text x="${left - 6}" y="${toY(value) + 4}" text-anchor="end">${render(Number(value.toPrecision(3)))}</text>`,
   )}${limits
@@ -114,8 +92,20 @@ export function renderHistory(
     .map((limit) => html`<path class="limit" d="M${left} ${toY(limit)}H${width - right}"/>`)}${times.map(
     (index, place) =>
       html`<text x="${toX(index)}" y="${height - 4}" text-anchor="${(['start', 'middle', 'end'] as const)[place]}" data-at="${points[index]?.at ?? ''}">${points[index]?.at.slice(11, 16) ?? ''}</text>`,
-  )}${renderLines(values, toX, toY, radius)}<path class="down" d="${down.join('')}"/></svg>
-<figcaption><strong>${title}</strong>: ${words}${graded}${down.some((path) => path !== '') ? '; red: polls failed' : ''}.<span class="cursor"></span></figcaption></figure>`;
+  )}${columns.map(({ values }, index) => html`<g class="line${index}">${renderLines(values, toX, toY, radius)}</g>`)}<path class="down" d="${down.map(({ start, length }) => draw(start, length, floor)).join('')}"/></svg>
+<figcaption><strong>${title}</strong>: ${words}${graded}${columns[1] ? `; dashed: ${columns[1].name}` : ''}${down.length > 0 ? '; red: polls failed' : ''}${unwatched > 0 ? `; grey: ${renderLength(unwatched * POINT_S)} not watched` : ''}.<span class="cursor"></span></figcaption></figure>`;
+}
+
+function describeLine(
+  name: string,
+  all: readonly (number | null)[],
+  values: readonly (number | null)[],
+  render: (value: number) => string,
+): string {
+  const known = all.filter((value) => value !== null);
+  const last = values.findLast((value) => value !== null);
+  if (last === undefined || last === null) return '';
+  return `${name && `${name} `}last ${render(last)}, minimum ${render(Math.min(...known))}, maximum ${render(Math.max(...known))}`;
 }
 
 /** Grade of the last value, and since when all readings had it. */

@@ -3,29 +3,20 @@ import { POLL_STEPS, type PollStep } from '../../model/index.ts';
 import type { DataPlanSummary, PaceSummary, PollSummary, ResourceSummary, RouterDetail } from '../api/router-detail.ts';
 import { type Html, html, NOTHING, renderAgo, renderLength, renderMoment, toShown } from './html.ts';
 import { renderMonth } from './money.ts';
-import { renderPlot } from './plots.ts';
 import { renderLabels, renderStep } from './router-facts.ts';
+import { renderHours } from './router-overview.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** Renders what the agent does with a router: steps, polls, resources, session, certificate and bytes. */
-export function renderAgentView(router: RouterDetail, config: string, nowMs: number): Html {
+export function renderAgentView(
+  router: RouterDetail,
+  { range, config }: { readonly range: string; readonly config: string },
+  nowMs: number,
+): Html {
   return html`<h2>Connection steps</h2>
 ${renderSteps(router)}
+${renderHours(router, 'agent', range, ['response', 'lag'])}
 <h2>Last polls</h2>
-<div class="plots">
-${renderPlot(
-  'Poll duration',
-  router.history.map(({ at, durationSeconds, ok }) => ({
-    atMs: Date.parse(at),
-    value: ok ? durationSeconds : null,
-    isFailed: !ok,
-  })),
-)}
-${renderPlot(
-  'Log lag',
-  router.history.map(({ at, logLagSeconds, ok }) => ({ atMs: Date.parse(at), value: logLagSeconds, isFailed: !ok })),
-)}
-</div>
 ${renderTable({ caption: 'Last polls; failed ones are kept longer', columns: createPollColumns(nowMs), rows: router.recentPolls, empty: 'No poll yet.' })}
 <h2>Resources</h2>
 ${renderTable({ caption: 'Resources', columns: RESOURCE_COLUMNS, rows: router.resources, empty: 'No resource was read yet.' })}

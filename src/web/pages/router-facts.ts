@@ -44,6 +44,11 @@ function countBars(kind: SignalKind, value: number): number {
   return SIGNAL_LIMITS[kind].filter((limit) => value >= limit).length;
 }
 
+/** True if the values of a router are those of now: otherwise they are shown without a colour. */
+export function hasCurrentValues({ state, isStale }: Pick<RouterSummary, 'state' | 'isStale'>): boolean {
+  return state === 'up' && !isStale;
+}
+
 /** Renders a value with bars and its grade as text; without a colour if not current. `isNamed`: the kind instead of the unit. */
 export function renderSignal(
   { kind, value }: { readonly kind: SignalKind; readonly value: number },
@@ -62,31 +67,38 @@ export function renderSignal(
 }
 
 const HEIGHT = 14;
-/** Class and vertical offset by letter of the poll results. */
-const MARKS: Readonly<Record<string, readonly [tone: string, y: number]>> = {
-  u: ['up', 9],
-  m: ['mixed', 4],
-  d: ['down', 0],
+/** Class, vertical offset and height by letter of the poll results. */
+const MARKS: Readonly<Record<string, readonly [tone: string, y: number, height: number]>> = {
+  u: ['up', 9, 5],
+  m: ['mixed', 4, 10],
+  d: ['down', 0, 14],
+  '-': ['unwatched', 6, 2],
 };
 
-/** Renders the poll results of the last hours as a row of marks: low for up, full height for down. */
-export function renderSparkline(results: string): Html | string {
+/**
+ * Renders poll results, one letter for each slot of `slotS` seconds, as a row of marks: low for up, full height for down, a thin line for
+ * times that were not watched. What was before the first poll is empty.
+ */
+export function renderSparkline(results: string, slotS: number): Html | string {
   const known = results.replaceAll('-', '').length;
   if (known === 0) return NOTHING;
   const up = results.replaceAll(/[^u]/g, '').length;
   const share = up === known ? '100' : ((up / known) * 100).toFixed(1);
-  // The first and the last slot may be incomplete, so they are not counted as watched time.
+  // The first slot may be incomplete, and so may the last three minutes: they are not counted as watched time.
   const watched = results.replace(/^-+/, '').length;
-  const seconds = watched === results.length ? watched * POINT_S : (watched - 2) * POINT_S;
+  const seconds = watched === results.length ? watched * slotS : (watched - 1) * slotS - POINT_S;
   const span = seconds > 0 ? `last ${renderLength(seconds)}` : 'first polls';
-  const words = `${share} % of the ${span} up`;
+  const unwatched = (watched - known) * slotS;
+  const words = `${share} % of the ${span} up${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}`;
   const paths: Record<string, string> = {};
   for (const [run] of results.matchAll(/(.)\1*/g)) paths[run[0] ?? ''] = '';
   let x = 0;
   for (const [run] of results.matchAll(/(.)\1*/g)) {
     const letter = run[0] ?? '';
     const mark = MARKS[letter];
-    if (mark) paths[letter] += `M${x} ${mark[1]}h${run.length}v${HEIGHT - mark[1]}h-${run.length}z`;
+    if (mark && x >= results.length - watched) {
+      paths[letter] += `M${x} ${mark[1]}h${run.length}v${mark[2]}h-${run.length}z`;
+    }
     x += run.length;
   }
   // One unit wider, because rounding could clip the last mark.

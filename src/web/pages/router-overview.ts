@@ -1,10 +1,11 @@
 import { renderMany } from '../../base/index.ts';
-import type { FamilyValues, InterfaceRate, RouterDetail } from '../api/router-detail.ts';
+import type { FamilyValues, RouterDetail } from '../api/router-detail.ts';
 import { type Html, html, renderBitRate, renderLength, renderMoment, toShown } from './html.ts';
 import { describeUse } from './money.ts';
-import { POINT_S, renderHistory } from './plots.ts';
+import { type HistorySeries, POINT_S, renderHistory } from './plots.ts';
 import {
   gradeSignal,
+  hasCurrentValues,
   renderSignal,
   renderSparkline,
   SIGNAL_LIMITS,
@@ -29,12 +30,12 @@ const SIGNALS: readonly (readonly [kind: SignalKind, family: string])[] = [
 ];
 const MODEMS_MAX = 8;
 
-/** Renders the tiles of a router, when it was up, and charts of the last hours. */
-export function renderOverview(router: RouterDetail): Html {
+/** Renders the tiles of a router, when it was up, and charts of a {@link parseRange}. */
+export function renderOverview(router: RouterDetail, range: string): Html {
   const renderTile = (title: string, view: string, value: Html | string, note: Html | string = '') =>
     value === ''
       ? ''
-      : html`<li><a href="?view=${view}">${title}</a><strong${router.state === 'up' ? '' : html` class="soft"`}>${value}</strong><span class="soft">${note}</span></li>
+      : html`<li><a href="?view=${view}">${title}</a><strong${hasCurrentValues(router) ? '' : html` class="expired"`}>${value}</strong><span class="soft">${note}</span></li>
 `;
   const tiles = [
     renderTile('Signal', 'modem', ...describeSignal(router)),
@@ -46,16 +47,16 @@ export function renderOverview(router: RouterDetail): Html {
     renderTile('Logs', 'positions', ...describeLogs(router)),
   ];
   return html`<ul class="tiles">${tiles}</ul>
-${renderHours(router)}`;
+${renderHours(router, 'overview', range, ['signal', 'traffic', 'response'])}`;
 }
 
 type Tile = readonly [value: Html | string, note?: Html | string];
 
-function describeSignal({ device, state }: RouterDetail): Tile {
-  const { signal, operator, technology } = device;
+function describeSignal(router: RouterDetail): Tile {
+  const { signal, operator, technology } = router.device;
   const network = [operator, technology].flatMap((text) => (text === null ? [] : [toShown(text, 60)])).join(' · ');
   return signal
-    ? [renderSignal(signal, state === 'up'), `${signal.kind.toUpperCase()}${network && `, ${network}`}`]
+    ? [renderSignal(signal, hasCurrentValues(router)), `${signal.kind.toUpperCase()}${network && `, ${network}`}`]
     : [network];
 }
 
@@ -66,17 +67,10 @@ function describeWan(router: RouterDetail): Tile {
   return [toShown(router.device.wan ?? '', 60), note];
 }
 
-/** Of the interface of the WAN chain, else of the busiest one. */
-function describeTraffic(router: RouterDetail): Tile {
-  const names = findSamples(router, 'router_wan_chain_member_online').flatMap(({ labels, value }) =>
-    value === 1 ? [labels['interface']] : [],
-  );
-  const toTotal = (rate: InterfaceRate) => (rate.receiveBytesPerSecond ?? 0) + (rate.transmitBytesPerSecond ?? 0);
-  const [busiest] = router.interfaceRates.toSorted((a, b) => toTotal(b) - toTotal(a));
-  const rate = router.interfaceRates.find((one) => names.includes(one.interface)) ?? busiest;
-  if (!rate) return [''];
-  const { receiveBytesPerSecond: received, transmitBytesPerSecond: sent } = rate;
-  return [`${renderBitRate(received)} in`, html`${renderBitRate(sent)} out, <bdi>${toShown(rate.interface, 60)}</bdi>`];
+function describeTraffic({ traffic }: RouterDetail): Tile {
+  if (!traffic) return [''];
+  const { interface: name, receiveBytesPerSecond: received, transmitBytesPerSecond: sent } = traffic;
+  return [`${renderBitRate(received)} in`, html`${renderBitRate(sent)} out, <bdi>${toShown(name, 60)}</bdi>`];
 }
 
 function describeSupply(router: RouterDetail): Tile {
@@ -89,10 +83,11 @@ function describeSupply(router: RouterDetail): Tile {
 
 const HOUR_S = 3600;
 
-function describeUptime({ device: { uptimeSeconds }, state }: RouterDetail): Tile {
+function describeUptime(router: RouterDetail): Tile {
+  const { uptimeSeconds } = router.device;
   if (uptimeSeconds === null) return [''];
   const text = renderLength(uptimeSeconds);
-  return state === 'up' && uptimeSeconds < HOUR_S
+  return hasCurrentValues(router) && uptimeSeconds < HOUR_S
     ? [html`<span class="warn">${text}</span>`, 'restarted within the last hour']
     : [text];
 }
@@ -110,38 +105,73 @@ function describeLogs({ logs, logLagSeconds, bytes: { logsPausedUntil } }: Route
 const LETTERS = { up: 'u', down: 'd', mixed: 'm' } as const;
 /** A chart of fewer points says nothing. */
 const POINTS_MIN = 20;
+/** Points by time range. */
+const RANGES: Readonly<Record<string, number>> = { '1h': 20, '6h': 120, '24h': 480 };
 
-/** The time watched so far, half an hour at least: no chart claims more. */
-function renderHours({ lastHours, device: { signal } }: RouterDetail): Html | string {
+/** Returns a time range of charts as the address of a page names it: `1h`, `6h` (default) or `24h`. */
+export function parseRange(text: string | undefined): string {
+  return text !== undefined && Object.hasOwn(RANGES, text) ? text : '6h';
+}
+
+const toBitRate = (bits: number) => renderBitRate(bits / 8);
+const CHARTS = {
+  traffic: {
+    title: 'Traffic',
+    lines: [
+      { name: 'received', pick: (point) => point.receiveBitsPerSecond },
+      { name: 'sent', pick: (point) => point.transmitBitsPerSecond },
+    ],
+    render: toBitRate,
+    isFromZero: true,
+  },
+  response: {
+    title: 'Response time',
+    lines: [{ name: '', pick: (point) => point.responseSeconds }],
+    render: renderLength,
+    isFromZero: true,
+  },
+  lag: {
+    title: 'Log lag',
+    lines: [{ name: '', pick: (point) => point.logLagSeconds }],
+    render: renderLength,
+    isFromZero: true,
+  },
+} satisfies Record<string, HistorySeries>;
+
+/**
+ * Renders when the router was up, and charts. Before a range is full, they show the time since the first poll, one hour at least: no chart
+ * claims more.
+ */
+export function renderHours(
+  { lastHours, device: { signal } }: RouterDetail,
+  view: string,
+  range: string,
+  charts: readonly ('signal' | keyof typeof CHARTS)[],
+): Html | string {
   const first = lastHours.findIndex(({ result }) => result !== null);
   if (first < 0) return '';
-  const points = lastHours.slice(Math.max(0, Math.min(first - 1, lastHours.length - POINTS_MIN)));
+  const start = lastHours.length - (RANGES[range] ?? 0);
+  const points = lastHours.slice(Math.max(0, start, Math.min(first - 1, lastHours.length - POINTS_MIN)));
+  const watchedS = Math.min(points.length, lastHours.length - first) * POINT_S;
+  const links = Object.keys(RANGES).map(
+    (one) =>
+      html` <a href="?view=${view}&amp;range=${one}"${one === range ? html` aria-current="true"` : ''}>${one.replace('h', ' h')}</a>`,
+  );
   const kind = signal?.kind ?? 'csq';
-  const charts = [
-    renderHistory(
-      {
-        title: `Signal (${kind.toUpperCase()})`,
-        pick: (point) => point.signal,
-        range: ({ signalMin, signalMax }) => [signalMin, signalMax],
-        render: (value) => `${value}${SIGNAL_UNITS[kind]}`,
-        isFromZero: false,
-        grade: (value) => gradeSignal(kind, value),
-        limits: SIGNAL_LIMITS[kind],
-      },
-      points,
-    ),
-    renderHistory(
-      { title: 'Response time', pick: (point) => point.responseSeconds, render: renderLength, isFromZero: true },
-      points,
-    ),
-    renderHistory(
-      { title: 'Log lag', pick: (point) => point.logLagSeconds, render: renderLength, isFromZero: true },
-      points,
-    ),
-  ];
-  return html`<h2>Last ${renderLength((lastHours.length - first) * POINT_S)}</h2>
-<figure class="up-down">${renderSparkline(points.map(({ result }) => (result ? LETTERS[result] : '-')).join(''))}<figcaption>Up or down, in steps of 3 min</figcaption></figure>
-<div class="plots wide">${charts}</div>`;
+  const signalSeries: HistorySeries = {
+    title: `Signal (${kind.toUpperCase()})`,
+    lines: [{ name: '', pick: (point) => point.signal }],
+    range: ({ signalMin, signalMax }) => [signalMin, signalMax],
+    render: (value) => `${value}${SIGNAL_UNITS[kind]}`,
+    isFromZero: false,
+    grade: (value) => gradeSignal(kind, value),
+    limits: SIGNAL_LIMITS[kind],
+  };
+  const results = points.map(({ result }) => (result ? LETTERS[result] : '-')).join('');
+  return html`<h2>Last ${renderLength(watchedS)}</h2>
+<p class="ranges">Range:${links}</p>
+<figure class="up-down">${renderSparkline(results, POINT_S)}<figcaption>Up or down, in steps of 3 min${/[^-]-/.test(results) ? '; thin line: not watched' : ''}</figcaption></figure>
+<div class="plots wide">${charts.map((name) => renderHistory(name === 'signal' ? signalSeries : CHARTS[name], points))}</div>`;
 }
 
 /** Renders each modem: its network, card and signal. */

@@ -1,20 +1,22 @@
 import { renderBytes } from '../../base/index.ts';
 import { explainFailure, type LifecycleState } from '../../model/index.ts';
+import { EVENTS_MAX, type EventSummary } from '../api/events.ts';
 import { parseRecordQuery, type RecordPage, type RecordQuery, toFleetQuery } from '../api/logs.ts';
 import type { BackupSummary, RouterDetail } from '../api/router-detail.ts';
 import { answerForOther, type FleetContent, withoutCredentials } from '../whole-fleet.ts';
+import { renderEvents } from './events-table.ts';
 import { type Html, html, renderAgo, renderAtLeast, renderMoment, renderSince, renderSpell, toShown } from './html.ts';
 import { type Page, toHref } from './layout.ts';
 import { renderLine } from './log-lines.ts';
 import { hasLines, renderRouterLogs } from './logs-page.ts';
 import { renderAgentView } from './router-agent.ts';
 import { renderState, renderStep } from './router-facts.ts';
-import { renderModems, renderOverview } from './router-overview.ts';
+import { parseRange, renderModems, renderOverview } from './router-overview.ts';
 import { type Column, renderTable } from './table.ts';
 import { renderValues } from './value-table.ts';
 
 /** The content of a router's page. */
-export interface RouterPageContent extends Pick<FleetContent, 'describeShards' | 'readRecords'> {
+export interface RouterPageContent extends Pick<FleetContent, 'describeShards' | 'readRecords' | 'listEvents'> {
   /** Everything known about one router; `undefined` if it is not configured. */
   describeRouter(name: string): RouterDetail | undefined;
   /** The running configuration of one router, as YAML without secrets; `undefined` if it is not configured. */
@@ -26,7 +28,7 @@ export interface RouterPageContent extends Pick<FleetContent, 'describeShards' |
 }
 
 const NO_RECORDS: RecordPage = { records: [], next: null, searchedTo: null, fault: null };
-/** Lines on the overview. */
+/** Lines and events on the overview. */
 const LAST_LINES = 10;
 
 /** Parts of the page, each with an address. */
@@ -36,6 +38,7 @@ const VIEWS = {
   modem: 'Modem',
   device: 'Device',
   logs: 'Logs',
+  events: 'Events',
   configuration: 'Configuration',
   agent: 'Agent',
 } as const;
@@ -58,17 +61,23 @@ export const routerPage: Page<RouterPageContent> = {
     const view = wanted === 'positions' || Object.hasOwn(VIEWS, wanted) ? (wanted as View) : 'overview';
     const query = { ...(view === 'overview' ? toFleetQuery(LAST_LINES) : parseRecordQuery(context)), router: name };
     const page = view === 'logs' || view === 'overview' ? await content.readRecords(query) : NO_RECORDS;
+    const events = content.listEvents({ router: name, max: EVENTS_MAX });
     const config = view === 'agent' ? (content.renderRouterConfig(name) ?? '') : '';
     const backups = view === 'configuration' ? await content.listBackups(name) : [];
-    const shown = { view, config, backups, page, query, canPoll, grafana: content.findGrafana() };
+    const range = parseRange(context.req.query('range'));
+    const grafana = content.findGrafana();
+    const shown = { view, range, config, backups, events, page, query, canPoll, grafana };
     return { title: router.name, main: renderRouter(withoutCredentials(router), shown, base, clock.now()) };
   },
 };
 
 interface RouterView {
   readonly view: View;
+  /** Of charts. */
+  readonly range: string;
   readonly config: string;
   readonly backups: readonly BackupSummary[];
+  readonly events: readonly EventSummary[];
   readonly page: RecordPage;
   readonly query: RecordQuery;
   readonly grafana: string | undefined;
@@ -111,10 +120,14 @@ ${canPoll ? renderActions(router, base) : ''}</div>`;
 }
 
 function renderView(router: RouterDetail, shown: RouterView, base: string, nowMs: number): Html | string {
-  const { view, page, query, grafana, config } = shown;
+  const { view, range, page, query, grafana, config, events } = shown;
+  const how = { showRouter: false, base, nowMs };
   switch (view) {
     case 'overview':
-      return html`${renderOverview(router)}
+      return html`${renderOverview(router, range)}
+<h2>Last events</h2>
+${renderEvents(events.slice(0, LAST_LINES), how)}
+<p><a href="?view=events">All events</a></p>
 <h2>Last lines</h2>
 <ol class="lines own">
 ${page.records.map((line) => renderLine(line, undefined, { router: router.name, base }))}</ol>
@@ -122,8 +135,11 @@ ${page.records.map((line) => renderLine(line, undefined, { router: router.name, 
     case 'logs':
     case 'positions':
       return renderRouterLogs(router, { isPositions: view === 'positions', page, query, grafana }, base, nowMs);
+    case 'events':
+      return html`<p class="help">Events of the last 30 days, the newest first; at most 100 are kept, fewer in a fleet of more than 2,000 routers.</p>
+${renderEvents(events, how)}`;
     case 'agent':
-      return renderAgentView(router, config, nowMs);
+      return renderAgentView(router, { range, config }, nowMs);
     case 'modem':
       return html`${renderModems(router)}
 ${renderValues(router, view)}`;

@@ -1,6 +1,8 @@
 import { renderBytes, renderCount, renderMany } from '../../base/index.ts';
-import type { FamilyValues, InterfaceRate, ModuleValues, RouterDetail } from '../api/router-detail.ts';
+import type { FamilyValues, ModuleValues, RouterDetail } from '../api/router-detail.ts';
+import type { InterfaceRate } from '../api/routers.ts';
 import { type Html, html, NOTHING, renderBitRate, renderLength, renderMoment, toSentence, toShown } from './html.ts';
+import { hasCurrentValues } from './router-facts.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** Two rows with more columns than this are two lists: a table would be wider than the screen. */
@@ -63,9 +65,9 @@ ${createValueTables(families, isCurrent).map((table) => renderValueTable(withRat
 }
 
 /** Returns whether the values of a resource are current: the router is up, and the last read did not fail. */
-export function findCurrent({ state, resources }: RouterDetail): (resource: string) => boolean {
-  const failed = new Set(resources.filter((one) => one.state === 'failed').map(({ resource }) => resource));
-  return (resource) => state === 'up' && !failed.has(resource);
+export function findCurrent(router: RouterDetail): (resource: string) => boolean {
+  const failed = new Set(router.resources.filter((one) => one.state === 'failed').map(({ resource }) => resource));
+  return (resource) => hasCurrentValues(router) && !failed.has(resource);
 }
 
 function withRates(table: ValueTable, rates: readonly InterfaceRate[]): ValueTable {
@@ -317,7 +319,7 @@ function addCells(draft: Draft, row: ValueRow, { family, labels, value, own, isC
     if (!draft.columns.has(key) && draft.columns.size >= COLUMNS_MAX) return;
     const isNamed = key === name && label === null;
     if (!draft.columns.has(key)) draft.columns.set(key, { key, title, help, family: name, isNamed });
-    row.cells.set(key, isCurrent ? cell : { ...cell, shown: html`<span class="soft">${cell.shown}</span>` });
+    row.cells.set(key, isCurrent ? cell : { ...cell, shown: html`<span class="expired">${cell.shown}</span>` });
   };
   const addText = (key: string, title: string, text: string) =>
     add(key, title, { shown: toShown(text, TEXT_CHARS_MAX), kind: 'name' });

@@ -32,7 +32,7 @@ test('the fleet shows each router with state, reason, age of the state, and the 
     ['r-0003', 'down', 'parse lte2: No trust', since, ...device],
   ]);
   expect(page).toContain('href="router/r-0002">r-0002</a>');
-  expect(page).toContain('aria-label="75.0 % of the last 12 min up"');
+  expect(page).toContain('aria-label="75.0 % of the last 48 min up"');
 });
 
 test('the fleet says whether log lines are lost, with a link to the logs with the most gaps', async () => {
@@ -376,12 +376,15 @@ test('a mass outage that the agent found when it started says since when it is k
 });
 
 test.for([
-  ['the whole window', 'u'.repeat(120), 'last 6 h'],
-  ['what was watched of it', `${'-'.repeat(100)}${'u'.repeat(20)}`, 'last 54 min'],
-  ['no time yet', `${'-'.repeat(118)}uu`, 'first polls'],
-] as const)('the availability is that of %s', async ([_what, results, span]) => {
+  ['the whole window', 'u'.repeat(120), 'last 24 h'],
+  ['what was watched of it', `${'-'.repeat(100)}${'u'.repeat(20)}`, 'last 3 h 45 min'],
+  ['a time with a hole', `${'u'.repeat(100)}${'-'.repeat(10)}${'u'.repeat(10)}`, 'last 24 h', ', 2 h not watched'],
+  ['no time yet', `${'-'.repeat(119)}u`, 'first polls'],
+] as const)('the availability is that of %s', async ([_what, results, span, hole = '']) => {
   const page = await read('/', { listRouters: () => createRouters(1, () => ({ availability: results })) });
-  expect(page).toContain(`aria-label="100 % of the ${span} up"`);
+  expect(page).toContain(`aria-label="100 % of the ${span} up${hole}"`);
+  // One hole is one mark.
+  expect(page.match(/class="unwatched" d="(M[^M]*z)"/)?.length ?? 0).toBe(hole === '' ? 0 : 2);
 });
 
 test('the time and the step of a mass outage are those of its group, and others that are down are counted apart', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { type FamilyValues, NO_DEVICE, type RouterDetail } from '../../../src/web/index.ts';
+import { type FamilyValues, type HistoryPoint, NO_DEVICE, type RouterDetail } from '../../../src/web/index.ts';
 import { SIGNAL_LIMITS } from '../../../src/web/pages/router-facts.ts';
 import { DETAIL } from '../bench.ts';
 import { EVIL, read, readRows } from './page-bench.ts';
@@ -91,10 +91,7 @@ const REPORTED: Partial<RouterDetail> = {
     uptimeSeconds: 1200,
   },
   logLagSeconds: 4,
-  interfaceRates: [
-    { interface: 'net1', receiveBytesPerSecond: 1e6, transmitBytesPerSecond: 1e6 },
-    { interface: 'lte2', receiveBytesPerSecond: 150, transmitBytesPerSecond: null },
-  ],
+  traffic: { interface: 'lte2', receiveBytesPerSecond: 150, transmitBytesPerSecond: null },
   values: [
     {
       module: 'modem',
@@ -129,17 +126,23 @@ test('the overview of a router has a tile for signal, WAN, traffic, supply, upti
   });
   expect(page).toContain('title="RSRP -112 dBm: unusable"');
   expect(page).toContain('<span class="warn">20 min</span>');
-  expect(Object.keys(readTiles(await show({ logs: [], device: NO_DEVICE })))).toEqual(['Data']);
+  expect(Object.keys(readTiles(await show({ logs: [], device: NO_DEVICE, traffic: null })))).toEqual(['Data']);
   const use = { agent: 2e6, agentForecast: 9e6, used: 3e9, limit: 4e9, forecast: 5e9 };
   const planned = await show({ ...REPORTED, use });
   expect(readTiles(planned)['Data']).toBe('2.8 GiB of 3.7 GiB; 1.9 MiB by the agent this month, 4.7 GiB forecast');
   expect(planned).toContain('<strong class="warn">4.7 GiB</strong> forecast');
 });
 
-test('the tiles of a router that is down are grey', async () => {
-  const page = await show({ ...REPORTED, state: 'down', interfaceRates: [] });
-  expect(page.match(/<strong class="soft">/g)).toHaveLength(6);
+test.for([
+  ['is down', { state: 'down', isStale: false }],
+  ['has not been reached since the agent started', { state: 'unknown', isStale: true }],
+  ['was reached by a download, but has values of before', { state: 'up', isStale: true }],
+] as const)('the values of a router that %s are grey', async ([, state]) => {
+  const page = await show({ ...REPORTED, ...state, traffic: null });
+  expect(page.match(/<strong class="expired">/g)).toHaveLength(6);
   expect(page).not.toContain('restarted within');
+  expect(await show({ ...REPORTED, ...state }, 'modem')).toMatch(/class="expired"/);
+  expect(await show(REPORTED, 'modem')).not.toContain('class="expired"');
 });
 
 test('a modem has its network, card and signals, and the last ones without a colour while the router is down', async () => {
@@ -182,7 +185,7 @@ test('a yes or no has a colour where the module says which one is good, and none
   for (const change of [{ resources }, { state: 'down' as const }]) {
     const page = await showModule('any', families, change);
     expect(read(page)?.at(-1)).toBe(
-      '<dt title="Help of door_open.">Door</dt><dd><bdi><span class="soft">yes</span></bdi>',
+      '<dt title="Help of door_open.">Door</dt><dd><bdi><span class="expired">yes</span></bdi>',
     );
     expect(page).toContain('<h2>Any <span class="soft">· last read 12 s ago</span></h2>');
   }
@@ -325,26 +328,67 @@ test('a thousand rows and columns are cut, and nothing that a router says become
   ]);
 });
 
-test('the last hours are drawings that say in words what they show', async () => {
-  const lastHours = Array.from({ length: 120 }, (_, index) => ({
+/** The last slots of a day: not watched, then up, down in slot 420 to 421, not watched from 430 to 439, and up again. */
+const LAST_HOURS = Array.from({ length: 480 }, (_, index) => {
+  const result = index < 400 || (index >= 430 && index < 440) ? null : index === 420 || index === 421 ? 'down' : 'up';
+  const signal = result === 'up' ? -80 - (index % 10) : null;
+  return {
     at: new Date(index * 180_000).toISOString(),
-    result: index < 60 ? null : index === 100 ? ('down' as const) : ('up' as const),
-    signal: index < 60 || index === 100 ? null : -80 - (index % 10),
-    signalMin: index < 60 || index === 100 ? null : -80 - (index % 10),
-    signalMax: index < 60 || index === 100 ? null : index === 70 ? -71 : -80 - (index % 10),
+    result: result as HistoryPoint['result'],
+    signal,
+    signalMin: signal,
+    signalMax: index === 410 ? -71 : signal,
     logLagSeconds: null,
-    responseSeconds: index < 60 || index === 100 ? null : 0.25,
-  }));
-  const page = await show({ lastHours });
-  expect(page).toContain('aria-label="Signal (RSRP): last -89 dBm, minimum -89 dBm, maximum -71 dBm in the last 3 h"');
+    responseSeconds: result === 'up' ? 0.25 : null,
+    receiveBitsPerSecond: result === 'up' ? 8000 : null,
+    transmitBitsPerSecond: result === 'up' ? index : null,
+  };
+});
+
+test('the last hours are drawings that say in words what they show, and claim no more than was watched', async () => {
+  const page = await show({ lastHours: LAST_HOURS });
+  expect(page).toContain('aria-label="Signal (RSRP): last -89 dBm, minimum -89 dBm, maximum -71 dBm in the last 4 h"');
   expect(page).toContain(
-    'aria-label="Response time: last 0.25 s, minimum 0.25 s, maximum 0.25 s in the last 3 h, sampled every 3 min"',
+    'aria-label="Response time: last 0.25 s, minimum 0.25 s, maximum 0.25 s in the last 4 h, sampled every 3 min"',
   );
-  expect(page).not.toContain('<strong>Log lag</strong>: last');
-  expect(page).toContain('aria-label="98.3 % of the last 2 h 54 min up"');
+  const traffic = 'received last 8.0 kbit/s, minimum 8.0 kbit/s, maximum 8.0 kbit/s';
+  const sent = 'sent last 479 bit/s, minimum 400 bit/s, maximum 479 bit/s';
+  expect(page).toContain(`aria-label="Traffic: ${traffic}; ${sent} in the last 4 h, sampled every 3 min"`);
+  expect(page).toContain('; dashed: sent; red: polls failed; grey: 30 min not watched.');
+  expect(page).toContain('8.0 kbit/s received, 479 bit/s sent"');
+  expect(page).not.toContain('<strong>Log lag</strong>');
+  expect(page).toContain('aria-label="97.1 % of the last 3 h 54 min up, 30 min not watched"');
+  expect(page).toContain('thin line: not watched');
+  // One outage and one hole are one mark each, on the band and on each chart.
+  expect(page.match(/<path class="(?:down|unwatched)" d="M[^M]*z"\/>/g)).toHaveLength(8);
   expect(page).not.toMatch(/NaN|Infinity/);
-  expect(page).toContain('<h2>Last 3 h</h2>');
-  expect(await show({})).not.toContain('<h2>Last 3');
+  expect(page).toContain('<h2>Last 4 h</h2>');
+  expect(await show({})).not.toContain('<h2>Last 4');
+});
+
+test.for([
+  ['1h', '<h2>Last 1 h</h2>'],
+  ['6h', '<h2>Last 4 h</h2>'],
+  ['24h', '<h2>Last 4 h</h2>'],
+  ['9y', '<h2>Last 4 h</h2>'],
+] as const)('charts show the range %s, as far as it was watched', async ([range, heading]) => {
+  const page = await show({ lastHours: LAST_HOURS }, `overview&range=${range}`);
+  expect(page).toContain(heading);
+  expect(page).toContain(`<a href="?view=overview&amp;range=${range === '9y' ? '6h' : range}" aria-current="true">`);
+  const full = LAST_HOURS.map((point) => ({ ...point, result: point.result ?? ('up' as const) }));
+  const length = { '1h': '1 h', '6h': '6 h', '24h': '24 h', '9y': '6 h' }[range];
+  expect(await show({ lastHours: full }, `overview&range=${range}`)).toContain(`<h2>Last ${length}</h2>`);
+});
+
+test('what the agent does has charts of response time and log lag', async () => {
+  const lastHours = LAST_HOURS.map((point) => ({ ...point, logLagSeconds: point.result && 4 }));
+  const page = await show({ lastHours }, 'agent&range=1h');
+  expect(page.match(/<figcaption><strong>[^<]*/g)).toEqual([
+    '<figcaption><strong>Response time',
+    '<figcaption><strong>Log lag',
+  ]);
+  expect(page).toContain('<a href="?view=agent&amp;range=1h" aria-current="true">');
+  expect(await show({ lastHours: LAST_HOURS.slice(0, 400) }, 'agent')).not.toContain('class="ranges"');
 });
 
 test('a signal is unusable where the alert about poor signals begins', () => {
