@@ -29,7 +29,8 @@ function withoutChance(text: string): string {
     .replaceAll(/"value": ?\d{12,15}\b/g, '"value":"HASH"')
     .replaceAll(/\/tmp\/router-exporter-test-\w+/g, 'FOLDER')
     .replaceAll(/^(router_\w*(?:api|sink)\w*_bytes\w*(?:\{.*\})?) \S+$/gm, '$1 N')
-    .replaceAll(/"(\w*[bB]ytes\w*|sent|received|usedToday|pid|fingerprint\w*)": ?("[^"]*"|[\d.]+)/g, '"$1":"N"');
+    .replaceAll(/"(\w*[bB]ytes\w*|sent|received|usedToday|pid|fingerprint\w*)": ?("[^"]*"|[\d.]+)/g, '"$1":"N"')
+    .replaceAll(/"(agent|status)": ?\d+/g, '"$1":"N"');
 }
 
 async function read(fleet: Fleet, path: string): Promise<string> {

@@ -209,6 +209,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
       warnings: [],
       sources: [],
     }),
+    listBackups: () => Promise.resolve([]),
     renderRouterConfig: () => 'name: plant-7\n',
     ...createProcess({}),
     listDeadLetters: () => ({ letters: [], hasMore: false, counts: [], fault: null }),
