@@ -38,8 +38,8 @@ withPrograms(['chromium'], describe)('the pages of 2,000 routers in a browser', 
       await using watched = await openPage(browser, origin, { javaScriptEnabled });
       const { page, complaints } = watched;
       await page.goto('/');
-      expect(await page.title()).toBe('Fleet – router-exporter');
-      expect(await page.locator('.cards').innerText()).toMatch(/2,000\s+routers\s+1,99\d\s+up/);
+      expect(await page.title()).toBe('(3 down) Fleet – router-exporter');
+      expect(await page.locator('.bar').innerText()).toMatch(/2,000\s+routers\s+1,99\d\s+up/);
       expect(await page.locator('caption').innerText()).toBe('Routers 1 to 100 of 2,000');
 
       // By the keyboard alone: past the link that skips the navigation, into the search.

@@ -24,7 +24,7 @@ export const FILTERS: Readonly<
     {
       readonly title: string;
       readonly fits: (router: RouterSummary, nowMs: number) => boolean;
-      /** True if it is shown only when it matches a router. */
+      /** True if its count is among the concerns, not next to the states. */
       readonly isRare?: boolean;
       /** The filter before it that usually includes its routers. */
       readonly partOf?: 'down';
@@ -47,10 +47,10 @@ export const FILTERS: Readonly<
   certificate: { title: 'with a certificate that expires soon', fits: isExpiring, isRare: true },
   drift: { title: 'with a changed configuration', fits: ({ device }) => device.drift !== null, isRare: true },
   rebooted: { title: 'restarted within the last hour', fits: isRebooted, isRare: true },
-  slow: { title: 'slow', fits: ({ isSlow }) => isSlow, isRare: true },
-  maintenance: { title: 'in maintenance', fits: ({ lifecycle }) => lifecycle.state === 'maintenance', isRare: true },
-  paused: { title: 'paused', fits: ({ state }) => state === 'paused', isRare: true },
-  retired: { title: 'retired', fits: ({ state }) => state === 'retired', isRare: true },
+  slow: { title: 'slow', fits: ({ isSlow }) => isSlow },
+  maintenance: { title: 'in maintenance', fits: ({ lifecycle }) => lifecycle.state === 'maintenance' },
+  paused: { title: 'paused', fits: ({ state }) => state === 'paused' },
+  retired: { title: 'retired', fits: ({ state }) => state === 'retired' },
 };
 
 /** Names and values of facets in lists. Characters. */

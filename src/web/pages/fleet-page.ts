@@ -179,35 +179,30 @@ ${await renderFittingTable({
 ${renderPager(page, query)}${shards?.cluster ? renderCluster(shards.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}${renderRuns(sumRuns(processes.map(({ value }) => value.runs)))}`;
 }
 
-/** The states of the matching routers as one bar, and other counts of them; those without a router are left out. */
+/** The states of the matching routers as one bar, and parts of these; those without a router are left out. */
 function renderStates({ matching, counts, parts }: FleetView, query: TableQuery): Html {
-  const isShown = (key: string) => (counts[key] ?? 0) > 0 || query.filter === key;
-  const renderCountOf = (key: string, title: string, tone = '') =>
-    html`<a${tone === '' ? '' : html` class="${tone}"`} href="${renderTableQuery(query, { filter: key })}"${query.filter === key ? html` aria-current="true"` : ''}><b>${renderCount(counts[key] ?? 0)}</b> ${title}</a>`;
-  return html`<ul class="bar" aria-label="Routers by state">${Object.entries(SEGMENTS)
-    .filter(([key]) => isShown(key))
-    .map(([key, tone]) => {
-      const width = Math.max(1, Math.round(((counts[key] ?? 0) / matching) * WIDTHS) || 1);
-      return html`<li class="w${width}">${renderCountOf(key, FILTERS[key]?.title ?? '', tone)}</li>`;
-    })}</ul>
-<ul class="cards"><li><a href="${renderTableQuery(query, { filter: undefined })}"${query.filter === undefined ? html` aria-current="true"` : ''}><b>${renderCount(matching)}</b> ${matching === 1 ? 'router' : 'routers'}</a></li>${Object.entries(
-    FILTERS,
-  )
-    .filter(([key]) => SEGMENTS[key] === undefined && isShown(key))
-    .map(
-      ([key, { title }]) => html`<li>${renderCountOf(key, parts.has(key) ? `of them ${title}` : title)}</li>`,
-    )}</ul>`;
+  const render = (key: string | undefined, count: number, title: string, tone = '') => {
+    const width = tone === '' ? 0 : Math.max(1, Math.round((count / Math.max(1, matching)) * WIDTHS));
+    return html`<li class="w${width}"><a${tone === '' ? '' : html` class="${tone}"`} href="${renderTableQuery(query, { filter: key })}"${query.filter === key ? html` aria-current="true"` : ''}><b>${renderCount(count)}</b> ${title}</a></li>`;
+  };
+  // The others are listed as concerns.
+  const isShown = (key: string, isRare = false) => query.filter === key || ((counts[key] ?? 0) > 0 && !isRare);
+  const shown = Object.entries(FILTERS).filter(([key, { isRare }]) => isShown(key, isRare));
+  const [segments, others] = [true, false].map((isSegment) => shown.filter(([key]) => key in SEGMENTS === isSegment));
+  return html`<ul class="bar" aria-label="Routers by state">${render(undefined, matching, matching === 1 ? 'router' : 'routers')}${segments?.map(
+    ([key, { title }]) => render(key, counts[key] ?? 0, title, SEGMENTS[key]),
+  )}${others?.map(([key, { title }]) => render(key, counts[key] ?? 0, parts.has(key) ? `of them ${title}` : title))}</ul>`;
 }
 
 /** One tile per site, a link to its routers, with its last 24 hours. */
 function renderSites({ sites, facets }: FleetView, query: TableQuery): Html | string {
   if (sites.length === 0) return '';
   const rest = facets.site.size - sites.length;
-  return html`<ul class="sites" aria-label="Sites">${sites.map(({ name, total, up, down, availability }) => {
+  return html`<ul class="sites" aria-label="Sites">${sites.map(({ name, up, down, availability }) => {
     const isCurrent = query.facets.site?.includes(name) === true;
     const change = isCurrent ? withoutFacet(query.facets, 'site', name) : withFacet(query.facets, 'site', name);
     const shown = toShown(name);
-    return html`<li><a href="${renderTableQuery(query, { facets: change })}" title="${shown}"${isCurrent ? html` aria-current="true"` : ''}><strong><bdi>${shown}</bdi></strong> <span>${down > 0 ? html`<b class="bad">${renderCount(down)} down</b>, ` : ''}${renderCount(up)} of ${renderCount(total)} up</span>${renderBand(availability, describeBand(availability))}</a></li>`;
+    return html`<li><a href="${renderTableQuery(query, { facets: change })}" title="${shown}"${isCurrent ? html` aria-current="true"` : ''}><strong><bdi>${shown}</bdi></strong> <span>${renderCount(up)} up${down > 0 ? html`, <b class="bad">${renderCount(down)} down</b>` : ''}</span>${renderBand(availability, describeBand(availability))}</a></li>`;
   })}${rest > 0 ? html`<li><a href="${renderTableQuery(query, { sort: 'site', isDescending: false })}">and ${renderMany(rest, 'more site')}</a></li>` : ''}</ul>`;
 }
 
