@@ -123,8 +123,7 @@ function createRecorder(index: number): RouterRecorder {
     clock,
     lifecycle: () => ({ state: 'active', untilMs: undefined, setBy: 'default', pause: undefined }),
     bytes: () => ({ sent: 100_000, received: 900_000, budget }),
-    days: () => ({ today: '2026-11-21', days: [], sinceMs: clock.now() }),
-    dataPlans: () => [],
+    account: { today: '2026-11-21', days: [], polls: [], sumSince: () => 0, estimateMonth: () => null },
     pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
     certificate: () => undefined,
   });

@@ -1,8 +1,10 @@
 import { totalmem } from 'node:os';
+import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import {
   type Clock,
   createSystemClock,
+  isSelected,
   Lifecycle,
   type Logger,
   type Random,
@@ -21,6 +23,7 @@ import { NameLookup, readDescriptorLimit } from '../net/index.ts';
 import { type RunEnded, Scheduler } from '../schedule/index.ts';
 import type { ConfigFault, SecretKeeper } from '../settings/index.ts';
 import { createSink, type Sink, type SinkSettings } from '../sinks/index.ts';
+import { AnswerFiles } from '../store/index.ts';
 import {
   openWebServer,
   type ReloadResult,
@@ -29,11 +32,13 @@ import {
   type WebContent,
   type WebServer,
 } from '../web/index.ts';
+import { AgentEvents } from './agent-events.ts';
 import { createShardsView, FleetShare, openCluster } from './cluster.ts';
 import { type RouterStateName, SelfMetrics } from './metrics/self-metrics.ts';
 import { type Plan, preparePlan, type RouterParts, summarizePlan, toWebSettings } from './plan.ts';
 import { ConfigReloader, Supervisor } from './reload.ts';
 import { RepeatedWarnings } from './repeated-warnings.ts';
+import { EVENTS_MAX } from './router-state/router-journal.ts';
 import type { RouterEvent } from './router-state/router-state.ts';
 import { createRouterValues } from './routers/adaptive-interval.ts';
 import { Fleet } from './routers/fleet.ts';
@@ -110,6 +115,7 @@ export interface AgentSummary {
 const STOP_MS = {
   configuration: 500,
   history: 100,
+  events: 200,
   inventory: 200,
   secrets: 100,
   warnings: 100,
@@ -131,6 +137,11 @@ const ARCHIVE_WORKERS = 2;
  * the main thread. Milliseconds.
  */
 const PIECE_WAIT_MS_MAX = 50;
+/** Stored events of each router, and of all of them: a text of 4 KiB for each of ten thousand. */
+const EVENTS_MIN = 10;
+const EVENTS_IN_ALL = 200_000;
+/** Of the events of the agent. Bytes. */
+const EVENTS_BYTES_MAX = 64 * 1024;
 const POOL_THREADS_NAME = 'UV_THREADPOOL_SIZE';
 
 /**
@@ -181,6 +192,7 @@ export class Agent {
   readonly #inventory: InventoryWatch;
   readonly #reloader: ConfigReloader;
   readonly #history: FleetHistory;
+  readonly #events: AgentEvents;
   readonly #content: WebContent;
 
   /** Starts an agent and registers what to release in `lifecycle`. See {@link startAgent}. */
@@ -262,6 +274,14 @@ export class Agent {
     const pieces = new StepQueue(clock, PIECE_WAIT_MS_MAX);
     this.#shared = {
       records: this.#spool,
+      journal: {
+        isWanted: (kind, router) =>
+          this.#supervisor.config.sinks.some(
+            (sink) => isSelected(kind, sink.events) && isSelected(router, sink.routers),
+          ),
+        eventsMax: () => Math.max(EVENTS_MIN, Math.min(EVENTS_MAX, Math.floor(EVENTS_IN_ALL / this.#fleetSize))),
+        onUnstored: (cause, router) => this.#onUnstored(cause, router),
+      },
       gate: this.#cluster?.routers,
       values,
       archives,
@@ -287,6 +307,11 @@ export class Agent {
       prepare: (next) => this.#prepare(next),
       tryOut: async (next) => summarizePlan(this.#supervisor.config, await this.#prepare(next, true)),
       commit: (plan) => this.#supervisor.commit(plan),
+      onReloaded: (change, [fault]) => {
+        const { added, changed, removed } = change ?? {};
+        const words = change ? `${added} routers added, ${changed} changed, ${removed} removed` : fault;
+        this.#events.add('agent.reload', `Reload ${change ? 'succeeded' : 'failed'}: ${words}`, { ...change });
+      },
       onCommitted: ({ config: next, sources }) => this.#inventory.apply(next.router_sources, sources ?? []),
       watched: options.watched,
       reread: options.reread,
@@ -301,6 +326,12 @@ export class Agent {
     lifecycle.onStop('inventory', STOP_MS.inventory, () => this.#inventory.close());
     this.#history = new FleetHistory(clock, () => this.#fleet.countForPages());
     lifecycle.onStop('history', STOP_MS.history, () => this.#history.stop());
+    this.#events = new AgentEvents({
+      files: new AnswerFiles(join(config.storage.path, 'events'), EVENTS_BYTES_MAX),
+      clock,
+      onFailed: (cause) => logger.warn('Events of the agent could not be stored', { error: renderErrorChain(cause) }),
+    });
+    lifecycle.onStop('events', STOP_MS.events, async () => void (await this.#events.written));
     this.#content = this.#createContent();
     metrics.read({
       spool: () => this.#describeSpool(),
@@ -383,6 +414,9 @@ export class Agent {
     }
     this.#state.opening.whenOpen(() => this.#sinks.wake());
     this.#history.start();
+    await this.#events.written;
+    const { version } = this.#options;
+    this.#events.add('agent.start', `The agent ${version} started`, { version, routers: config.routers.length });
     this.#web.serve(this.#content);
     await this.#inventory.apply(config.router_sources, sources);
     logger.info('Started', { routers: config.routers.length, sinks: config.sinks.length, urls: this.urls });
@@ -433,6 +467,7 @@ export class Agent {
       feed: this.#feed,
       recent: new RecentRecords(this.#state.recent, (name) => fleet.find(name) !== undefined),
       history: this.#history,
+      events: this.#events,
       exposition: this.#exposition,
       metrics: this.#metrics,
       clock,

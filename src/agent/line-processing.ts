@@ -1,12 +1,12 @@
 import { isSelected } from '../base/index.ts';
 import { LineMatcher, type LogRuleSettings, type RedactSettings } from '../logs/index.ts';
-import type { FamilyDescription, LogRecord } from '../model/index.ts';
+import { type FamilyDescription, LOG_EVENTS, ROUTER_EVENTS, type ShippedRecord } from '../model/index.ts';
 import type { SinkSettings } from '../sinks/index.ts';
 
 interface SinkSelection {
   readonly isWanted: (router: string, component: string) => boolean;
   /** Absent: every record of a wanted log. */
-  readonly isSelected: ((record: LogRecord) => boolean) | undefined;
+  readonly isSelected: ((record: ShippedRecord) => boolean) | undefined;
 }
 
 type SelectionKeys = Pick<SinkSettings, 'routers' | 'components' | 'severities' | 'events'>;
@@ -14,21 +14,32 @@ type SelectionKeys = Pick<SinkSettings, 'routers' | 'components' | 'severities' 
 /** Logs with a cached selection; a fleet has some tens of thousands. */
 const REMEMBERED_MAX = 100_000;
 
-/** Compiles the globs of a sink. A record without a severity counts as `none`, one that is not an event as `line`. */
+/**
+ * Compiles the globs of a sink. A record without a severity counts as `none`, one that is not an event as `line`. Events of
+ * routers have no component, and only `events` selects them.
+ */
 export function createSelection({ routers, components, severities, events }: SelectionKeys): SinkSelection {
   const known = new Map<string, boolean>();
-  const takesAll = [severities, events].every((globs) => globs.length === 1 && globs[0] === '*');
+  const takes = (event: string) => isSelected(event, events);
+  const takesRouterEvents = ROUTER_EVENTS.some(takes);
+  // Then the log alone decides, and no record has to be parsed.
+  const takesAll =
+    severities.length === 1 &&
+    severities[0] === '*' &&
+    ['line', ...LOG_EVENTS].every(takes) &&
+    ROUTER_EVENTS.every((event) => takes(event) === takesRouterEvents);
   return {
     isWanted(router, component) {
       const key = `${router}/${component}`;
-      const answer = known.get(key) ?? (isSelected(router, routers) && isSelected(component, components));
+      const isOfComponent = () => (component === '' ? takesRouterEvents : isSelected(component, components));
+      const answer = known.get(key) ?? (isSelected(router, routers) && isOfComponent());
       if (known.size >= REMEMBERED_MAX) known.clear();
       known.set(key, answer);
       return answer;
     },
     isSelected: takesAll
       ? undefined
-      : ({ severity = 'none', event = 'line' }) => isSelected(severity, severities) && isSelected(event, events),
+      : ({ severity = 'none', event = 'line' }) => isSelected(severity, severities) && takes(event),
   };
 }
 

@@ -4,6 +4,7 @@ import { type ConfigFault, renderFault } from '../settings/index.ts';
 import type { ConfigurationSummary, FleetShards, PlanSummary, ReloadResult, TrialResult } from '../web/index.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import { listRestartKeys, type Plan } from './plan.ts';
+import type { FleetChange } from './routers/fleet.ts';
 
 interface SupervisorOptions {
   readonly config: Config;
@@ -62,7 +63,7 @@ export class Supervisor {
     await plan.commit(signal);
   }
 
-  async commit(plan: Plan): Promise<void> {
+  async commit(plan: Plan): Promise<FleetChange> {
     const { clock, logger, onConfigured } = this.#options;
     using deadline = openDeadline(clock, RELOAD_PATIENCE_MS);
     this.#warnAboutRestart(plan.config);
@@ -73,6 +74,7 @@ export class Supervisor {
     this.#shards = plan.config.shards;
     await onConfigured?.(plan.config);
     logger.info('Loaded the configuration again', { ...change, routers: plan.config.routers.length });
+    return change;
   }
 
   #warnAboutRestart(next: Config): void {
@@ -93,7 +95,9 @@ interface ConfigReloaderOptions {
   readonly prepare: (config: Config) => Promise<Plan>;
   readonly tryOut?: ((config: Config) => Promise<PlanSummary>) | undefined;
   /** Never rejects. */
-  readonly commit: (plan: Plan) => Promise<void>;
+  readonly commit: (plan: Plan) => Promise<FleetChange>;
+  /** Called after each reload, with what changed or with the faults. */
+  readonly onReloaded?: ((change: FleetChange | undefined, faults: readonly string[]) => void) | undefined;
   /** Called when a configuration runs. Never rejects. */
   readonly onCommitted?: ((loaded: LoadedConfig & { readonly ok: true }) => Promise<void>) | undefined;
   /** Router files that cause a reload when they change, as they were read. Default: none. */
@@ -189,11 +193,11 @@ export class ConfigReloader {
     try {
       const loaded = await untilAborted(load(), this.#stop.signal);
       if (loaded.ok) {
-        await commit(await prepare(loaded.config));
+        const change = await commit(await prepare(loaded.config));
         await onCommitted?.(loaded);
         this.#recordWarnings(loaded.warnings);
         this.#recordSuccess();
-        this.#recordReload([]);
+        this.#recordReload([], change);
         this.#follow(loaded.watched);
         this.#followReread(loaded.reread);
         return { ok: true };
@@ -233,7 +237,8 @@ export class ConfigReloader {
     metrics.reloadSuccessAt.set(this.#loadedAtMs / 1000);
   }
 
-  #recordReload(faults: readonly string[]): void {
+  #recordReload(faults: readonly string[], change?: FleetChange): void {
+    this.#options.onReloaded?.(change, faults);
     this.#lastReload = { at: new Date(this.#options.clock.now()).toISOString(), faults };
   }
 

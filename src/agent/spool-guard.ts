@@ -1,6 +1,6 @@
 import { type Clock, type Logger, renderErrorChain } from '../base/index.ts';
 import type { RecordLog } from '../logs/index.ts';
-import { RESUME_SHARE, type Store, StoreError } from '../model/index.ts';
+import { EVENTS_LOG, RESUME_SHARE, type Store, StoreError } from '../model/index.ts';
 
 interface SpoolGuardOptions {
   readonly store: Pick<
@@ -68,7 +68,13 @@ export class SpoolGuard implements RecordLog {
   }
 
   readPositions(router: string): ReadonlyMap<string, string> {
-    return this.#attempt(() => this.#options.store.readPositions(router));
+    const positions = this.#attempt(() => this.#options.store.readPositions(router));
+    return new Map([...positions].filter(([component]) => component !== EVENTS_LOG));
+  }
+
+  /** Returns the journal of a router; `undefined` before the first contact. */
+  readJournal(router: string): string | undefined {
+    return this.#attempt(() => this.#options.store.readPositions(router)).get(EVENTS_LOG);
   }
 
   readFacts(router: string): string | undefined {

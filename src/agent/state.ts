@@ -155,7 +155,10 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
       logger.error('The state was damaged and has been rebuilt from what could be read', { ...rebuilt }),
     onDamaged: (damaged) => {
       metrics.damagedRecords.inc(damaged.records);
-      logger.error('Stored records were damaged; their log is read again from the router', damaged);
+      logger.error(
+        'Stored records were damaged; lines are read again from the router, events do not reach the sinks',
+        damaged,
+      );
     },
   });
 }

@@ -19,11 +19,13 @@ import {
   type StateResult,
   type WebContent,
 } from '../web/index.ts';
+import type { AgentEvents } from './agent-events.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
 import type { Fleet } from './routers/fleet.ts';
 import { findDeadLetter, listDeadLetters } from './sinks/delivery-figures.ts';
 import type { SinkSupervisor } from './sinks/sink-supervisor.ts';
 import type { FleetHistory } from './views/fleet-history.ts';
+import { listEvents } from './views/list-events.ts';
 import type { LineFeed, RecentRecords } from './views/recent-records.ts';
 
 interface WebContentOptions
@@ -39,6 +41,7 @@ interface WebContentOptions
   readonly feed: LineFeed;
   readonly recent: RecentRecords;
   readonly history: FleetHistory;
+  readonly events: AgentEvents;
   readonly exposition: FleetExposition;
   readonly metrics: SelfMetrics;
   readonly clock: Clock;
@@ -90,6 +93,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
         for (const log of recorder.describeLogs()) yield { router: settings.name, ...log };
       }
     },
+    listEvents: (query) => listEvents(fleet.routers, options.events, query, options.clock.now()),
     renderConfig: () => renderEffectiveConfig(options.config()),
     renderRouterConfig(name) {
       const router = fleet.find(name);

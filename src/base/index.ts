@@ -56,6 +56,8 @@ export {
 } from './random.ts';
 export { Secret } from './secret.ts';
 export {
+  MONTH_DAYS,
+  MONTH_MS,
   parseByteSize,
   parseDuration,
   renderBytes,

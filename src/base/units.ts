@@ -52,6 +52,10 @@ export function parseByteSize(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
+/** A month in estimates. */
+export const MONTH_DAYS = 30;
+export const MONTH_MS = MONTH_DAYS * 86_400_000;
+
 /** Renders a moment as its day in UTC: `2026-11-29`. */
 export function renderDay(utcMs: number): string {
   return new Date(utcMs).toISOString().slice(0, 10);

@@ -4,6 +4,7 @@ import { type CostlyPattern, listCostlyPatterns, SAMPLE_LINE_CHARS } from '../lo
 import { describeFault, renderFault } from '../settings/index.ts';
 import { type AgentFlags, askAgent } from './support/agent-client.ts';
 import { type CommandIo, EXIT, type ExitCode, renderJson, writeResult } from './support/io.ts';
+import { warnOfPlans } from './support/month-use.ts';
 import { type ConfigFlags, readConfig, renderUnknownRouter, warnOfLifecycle } from './support/read-config.ts';
 
 interface CheckFlags extends ConfigFlags, Omit<AgentFlags, 'url'> {
@@ -27,7 +28,7 @@ export async function check(flags: CheckFlags, io: CommandIo): Promise<ExitCode>
     return EXIT.usage;
   }
   const loaded = warnOfLifecycle(
-    await readConfig(flags, { checkedState: 'written', readsSourceFiles: true }),
+    warnOfPlans(await readConfig(flags, { checkedState: 'written', readsSourceFiles: true }), configFile),
     configFile,
     flags['web.enableLifecycle'] === true,
   );

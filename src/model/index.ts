@@ -8,7 +8,8 @@
  * Does not own: a type that only one layer uses.
  * Start reading at: record.ts; store/contracts.ts.
  */
-export type { GapCertainty, LogRecord, RecordFlag, Severity } from './record.ts';
+export type { EventRecord, GapCertainty, LogRecord, RecordFlag, Severity, ShippedRecord } from './record.ts';
+export { LOG_EVENTS, ROUTER_EVENTS } from './record.ts';
 export type { RouterIdentity } from './router.ts';
 export {
   LIFECYCLE_STATES,
@@ -28,6 +29,7 @@ export {
 export type { FamilyDescription, Labels, MetricFamily, MetricType, Sample } from './sample.ts';
 export {
   type Completion,
+  EVENTS_LOG,
   type FactsCommit,
   type LogChoice,
   type LogCommit,

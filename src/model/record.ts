@@ -27,6 +27,13 @@ export type Severity = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'crit
 /** `certain`: a file known by name is gone; `likely`: the chain of files is broken; `possible`: completeness cannot be proven. */
 export type GapCertainty = 'certain' | 'likely' | 'possible';
 
+/** Events of a router. */
+export const ROUTER_EVENTS = (
+  ['down', 'up', 'boot', 'firmware', 'serial', 'config', 'wan', 'sim', 'modem'] as const
+).map((event) => `router.${event}` as const);
+/** Events about a log. */
+export const LOG_EVENTS = ['log.gap', 'log.gap_end', 'log.repeat', 'log.reset', 'log.clock_jump'] as const;
+
 /** One log line, or one synthetic event about a log. Fields in the order of the JSON. */
 export interface LogRecord {
   /** UTC, RFC 3339 with nine decimals; absent if neither the line nor an earlier one has a readable time. */
@@ -51,6 +58,17 @@ export interface LogRecord {
   /** The original bytes as base64 if the message had to be changed to fit JSON. */
   readonly original?: string;
   /** Only in synthetic records. */
-  readonly event?: 'log.gap' | 'log.gap_end' | 'log.repeat' | 'log.reset' | 'log.clock_jump';
+  readonly event?: (typeof LOG_EVENTS)[number];
   readonly details?: Readonly<Record<string, string | number | null>>;
 }
+
+/** One event of a router. */
+export interface EventRecord
+  extends Pick<LogRecord, 'observed_timestamp' | 'router' | 'message' | 'uid' | 'labels' | 'details'> {
+  readonly event: (typeof ROUTER_EVENTS)[number];
+}
+
+/** A record as sinks get it. */
+export type ShippedRecord =
+  | LogRecord
+  | (EventRecord & { readonly [K in Exclude<keyof LogRecord, keyof EventRecord>]?: undefined });

@@ -1,5 +1,5 @@
 import { type Clock, CodedError, type CodedErrorOptions, type LineRanges } from '../base/index.ts';
-import type { Completion, LogRecord, Slice, SliceBounds } from '../model/index.ts';
+import type { Completion, ShippedRecord, Slice, SliceBounds } from '../model/index.ts';
 import type { OutgoingRecord } from './outgoing-record.ts';
 
 interface Spool<Cursor> {
@@ -156,7 +156,7 @@ export interface DeliveryWorkerOptions<Cursor> {
   /** Returns true when the sink gets the records of a log. */
   readonly isWanted: (router: string, component: string) => boolean;
   /** Returns true when the sink gets a record of a wanted log; absent = every record. Requires parsing each record. */
-  readonly isSelected?: ((record: LogRecord) => boolean) | undefined;
+  readonly isSelected?: ((record: ShippedRecord) => boolean) | undefined;
   readonly report: (event: DeliveryEvent) => void;
 }
 

@@ -1,5 +1,5 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import type { LogRecord, Severity } from '../model/index.ts';
+import type { Severity, ShippedRecord } from '../model/index.ts';
 
 type OtelValue = string | number | readonly string[];
 
@@ -22,7 +22,7 @@ const SEVERITY_NUMBERS: Readonly<Record<Severity, number>> = {
 };
 
 /** Converts a record by the mapping in docs/log-records.md. Times are nanoseconds since the Unix epoch, in decimal. */
-export function toOtelRecord(record: LogRecord) {
+export function toOtelRecord(record: ShippedRecord) {
   const { router, labels = {}, severity } = record;
   return {
     /** Identifies the router: the same for all of its records, in the same order. */
@@ -43,13 +43,13 @@ export function toOtelRecord(record: LogRecord) {
   };
 }
 
-function toAttributes(record: LogRecord): Record<string, OtelValue> {
+function toAttributes(record: ShippedRecord): Record<string, OtelValue> {
   const { uid, file, offset, component, tag, flags, original, details = {} } = record;
   const attributes: Record<string, OtelValue> = {
     'log.record.uid': uid,
-    'log.file.path': file,
-    'log.file.record_offset': offset,
-    'router.component': component,
+    ...(file !== undefined && { 'log.file.path': file }),
+    ...(offset !== undefined && { 'log.file.record_offset': offset }),
+    ...(component !== undefined && { 'router.component': component }),
   };
   if (tag !== undefined) attributes['router.tag'] = tag;
   if (flags && flags.length > 0) attributes['router.flags'] = flags;
@@ -75,7 +75,7 @@ export function toUnixNano(instant: string | undefined): string | undefined {
 }
 
 /** Renders a record as an OTLP/JSON object `LogsData` on one line: the format of the collector's file exporter and receiver. */
-export function renderOtel(record: LogRecord): string {
+export function renderOtel(record: ShippedRecord): string {
   const { resource, timeUnixNano, observedTimeUnixNano, severityNumber, severityText, eventName, body, attributes } =
     toOtelRecord(record);
   // 64-bit numbers are strings, unknown fields are omitted.
@@ -105,7 +105,7 @@ function toJsonValue(value: OtelValue): object {
 }
 
 /** Renders a record as the Elasticsearch exporter of the OpenTelemetry collector does (mapping mode `otel`). */
-export function renderOtelDocument(fields: LogRecord): string {
+export function renderOtelDocument(fields: ShippedRecord): string {
   const { resource, severityNumber, severityText, eventName, body, attributes } = toOtelRecord(fields);
   return JSON.stringify({
     // Data streams require it.
@@ -144,7 +144,7 @@ const ARRAY_VALUE = { values: 1 } as const;
  * Encodes an `ExportLogsServiceRequest`: one `ResourceLogs` per router, in the order of first appearance, with the router's
  * records in their order. `version`: version of the scope; absent = none.
  */
-export function encodeLogsRequest(records: readonly LogRecord[], version?: string): Uint8Array<ArrayBuffer> {
+export function encodeLogsRequest(records: readonly ShippedRecord[], version?: string): Uint8Array<ArrayBuffer> {
   const writer = new BinaryWriter();
   for (const group of Map.groupBy(records.map(toOtelRecord), ({ resource }) => JSON.stringify(resource)).values()) {
     writeMessage(writer, REQUEST.resourceLogs, () => writeResourceLogs(writer, group, version));

@@ -1,5 +1,5 @@
 import { ByteLine, cutLines } from '../base/index.ts';
-import type { LogRecord } from '../model/index.ts';
+import type { ShippedRecord } from '../model/index.ts';
 import { renderOtel } from './otel.ts';
 
 /** Start of the uid field. Unambiguous: quotation marks in earlier texts are escaped, and labels and details come after it. */
@@ -9,7 +9,7 @@ const QUOTE = 0x22;
 /** A record to deliver: the stored bytes, with text and fields decoded on demand. */
 export class OutgoingRecord extends ByteLine {
   #line: string | undefined;
-  #fields: LogRecord | undefined;
+  #fields: ShippedRecord | undefined;
 
   /** `stored`: one line of JSON without a line end. */
   constructor(stored: ByteLine | string) {
@@ -35,9 +35,9 @@ export class OutgoingRecord extends ByteLine {
   }
 
   /** Parsed on first access: most sinks of format `native` never need the fields. */
-  get fields(): LogRecord {
+  get fields(): ShippedRecord {
     // The store has verified that this program wrote these bytes.
-    this.#fields ??= JSON.parse(this.line) as LogRecord;
+    this.#fields ??= JSON.parse(this.line) as ShippedRecord;
     return this.#fields;
   }
 }
@@ -75,16 +75,14 @@ export function renderEcs(record: OutgoingRecord): string {
     '@timestamp': fields.timestamp ?? fields.observed_timestamp,
     ecs: { version: ECS_VERSION },
     message: fields.message,
-    log: {
-      level: fields.severity,
-      logger: fields.tag,
-      file: { path: fields.file },
-      offset: fields.offset,
-    },
+    // An event of a router is not from a log.
+    ...(fields.file !== undefined && {
+      log: { level: fields.severity, logger: fields.tag, file: { path: fields.file }, offset: fields.offset },
+    }),
     event: {
       id: fields.uid,
       kind: 'event',
-      dataset: `router.${fields.component}`,
+      dataset: `router.${fields.component ?? 'events'}`,
       action: fields.event,
       created: fields.observed_timestamp,
     },

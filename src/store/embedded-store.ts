@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { LineRanges } from '../base/index.ts';
 import {
+  EVENTS_LOG,
   type FactsCommit,
   type LogChoice,
   type LogCommit,
@@ -260,7 +261,8 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     const packed = packCommits(logs);
     const added = packed.reduce((sum, { body }) => sum + (body?.length ?? 0), 0);
     this.#attempt(({ file, spool, recent }) => {
-      const lost = logs.find(({ router, component }) => this.#forgotten.has(router, component));
+      // A journal is written as a whole, from memory.
+      const lost = logs.find((one) => one.component !== EVENTS_LOG && this.#forgotten.has(one.router, one.component));
       if (lost) throw toLostPosition(lost.component, lost.router);
       const outdated = learnt.find(({ router }) => this.#forgotten.hasAll(router));
       if (outdated) throw toLostPosition('all logs', outdated.router);
@@ -367,15 +369,16 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     });
   }
 
-  /** Drops a damaged batch and the position of its log, because the router may still have the lines. */
+  /** Drops a damaged batch and the position of its log, because the router may still have the lines. A journal stays. */
   #isolate({ file, spool }: Opened, { entry }: DamagedBatch): void {
     const { router, component, records } = entry;
+    const isLog = component !== EVENTS_LOG;
     const settle = file.transact(() => {
-      file.run('DELETE FROM log WHERE router = ? AND component = ?', router, component);
+      if (isLog) file.run('DELETE FROM log WHERE router = ? AND component = ?', router, component);
       return spool.remove(entry);
     });
     settle();
-    if (router !== '') this.#forgotten.add(router, component);
+    if (isLog) this.#forgotten.add(router, component);
     this.#options.onDamaged?.({ router, component, records });
   }
 

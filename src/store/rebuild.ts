@@ -47,7 +47,7 @@ const READ_ORDERS = ['', 'NOT INDEXED ORDER BY rowid', 'NOT INDEXED ORDER BY row
 
 /**
  * Moves a damaged database aside, and creates a new one with everything that can be read: undelivered records whose checksum
- * is correct, cursors, and facts and values of routers. Positions are not copied: one may be beyond a lost batch; without
+ * is correct, cursors, and facts, values and journals of routers. Positions are not copied: one may be beyond a lost batch; without
  * them the lines are read again, with the same uids. `openEmpty` opens a new database with its tables.
  *
  * The new one is complete before the damaged one is renamed: a crash leaves one of them, and {@link finishRebuild} continues.
@@ -90,6 +90,11 @@ function copyReadable(file: string, fresh: SqliteFile, nowMs: number): Omit<Rebu
   const lost = new Map<Table, readonly number[] | 'unknown'>();
   for (const table of Object.keys(TABLES) as Table[]) lost.set(table, copyRows(damaged, fresh, table));
   keepKnownRouters(damaged, fresh);
+  // Unlike a position, a journal is not beyond anything that is lost.
+  readWhilePossible(damaged, `SELECT router, position FROM log WHERE component = ''`, ({ router, position }) => {
+    if (typeof router !== 'string' || typeof position !== 'string') return;
+    fresh.run(`INSERT INTO log VALUES (?, '', ?) ON CONFLICT DO NOTHING`, router, position);
+  });
   // Batches before all cursors were delivered, and are kept for replay.
   const waitingFrom = Number(fresh.get('SELECT coalesce(min(batch), 0) AS batch FROM cursor')?.['batch']);
   const recordsLost = sumRecords(fresh, lost.get('spool') ?? [], waitingFrom);

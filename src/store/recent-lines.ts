@@ -1,5 +1,5 @@
 import { packBytes, packLines, unpackLines } from '../base/index.ts';
-import type { LogCommit } from '../model/index.ts';
+import { EVENTS_LOG, type LogCommit } from '../model/index.ts';
 import type { SqliteFile } from './sqlite-file.ts';
 
 /** Limit of the last lines kept for the pages, and the function that finds their times. */
@@ -102,7 +102,7 @@ export class RecentLines {
    * body.
    */
   append({ router, component, lines, body: packed }: PackedCommit, batch?: number): void {
-    if (this.#options.bytesMax === 0 || !packed) return;
+    if (this.#options.bytesMax === 0 || !packed || component === EVENTS_LOG) return;
     const holding = this.#holdingOf(router);
     const bytes = lines.bytes ?? Buffer.from([...lines].join('\n'));
     const isWhole = packed.length + ROW_BYTES <= this.#shareBytes * WHOLE_PART;

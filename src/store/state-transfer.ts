@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   type DeadLetters,
+  EVENTS_LOG,
   type MovableStore,
   type OpenState,
   type StatePlace,
@@ -210,7 +211,7 @@ async function moveRouters(
   await inParts(routers, async (part) => {
     const states = part.map((router) => {
       const { positions, facts, values } = from.readState(router);
-      logs += positions.size;
+      logs += positions.size - Number(positions.has(EVENTS_LOG));
       return { router, positions, facts, values: new Map([...values, [ORIGIN, originOf(router)]]) };
     });
     await to.addTo(states);
@@ -259,7 +260,7 @@ function refusePositions(from: MovableStore, to: MovableStore, routers: readonly
   const taken = routers.flatMap((router) => {
     const own = to.readState(router).positions;
     return [...from.readState(router).positions]
-      .filter(([component, position]) => (own.get(component) ?? position) !== position)
+      .filter(([name, position]) => name !== EVENTS_LOG && (own.get(name) ?? position) !== position)
       .map(([component]) => `${router}/${component}`)
       .toSorted();
   });

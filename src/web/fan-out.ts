@@ -75,8 +75,8 @@ export interface FleetList<Row> {
   /** Key of the list in the answer. Default: the answer is the only row. */
   readonly key?: string;
   readonly row: z.ZodType<Row>;
-  /** Returns the router of a row. Only rows about routers of the answering process are accepted. Default: rows have no router. */
-  readonly routerOf?: (row: Row) => string;
+  /** Returns the router of a row; null without one. Only routers of the answering process are accepted. Default: rows have no router. */
+  readonly routerOf?: (row: Row) => string | null;
   /** True if requests may share an answer for a few seconds. */
   readonly isShared?: boolean;
 }
@@ -127,8 +127,10 @@ export class FanOut {
     this.#forgetOthers(shards.peers);
     const faults: PeerFault[] = [];
     const left = [...shards.peers.entries()].filter(([shard]) => shard !== shards.index);
-    const isOwn = (shard: number) => (row: Row) =>
-      list.routerOf === undefined || shards.others.get(list.routerOf(row))?.shard === shard;
+    const isOwn = (shard: number) => (row: Row) => {
+      const router = list.routerOf?.(row) ?? null;
+      return router === null || shards.others.get(router)?.shard === shard;
+    };
     const askNext = async () => {
       for (let next = left.shift(); next; next = left.shift()) {
         const [shard, url] = next;

@@ -13,6 +13,8 @@
  */
 
 export type { ConfigurationSummary, PlanSummary, SourceSummary, TrialResult } from './api/configuration.ts';
+export type { EventQuery, EventSummary } from './api/events.ts';
+export { eventSchema, listKinds, sortEvents } from './api/events.ts';
 export type {
   LogGapSummary,
   LogLine,

@@ -61,22 +61,41 @@ const DISABLED = 'Disabled. Start router-exporter with --web.enable-lifecycle to
 const WRONG_TRIAL = 'Expected dry_run=1, without accept_removals.\n';
 const CROSS_SITE = 'Cross-site request refused.\n';
 const WRONG_BODY = `Expected JSON such as {"state": "maintenance", "until": "2026-12-01T06:00:00Z"}; states are ${LIFECYCLE_STATES.join(', ')}, and "until" is optional and must be in the future.`;
+const REFUSALS = {
+  unknown: ['No router of this name is configured', 404],
+  configured: ['The configuration sets the state of this router and takes precedence', 409],
+  store: ['The state cannot be stored now; see the log of the agent', 503],
+} as const;
+const HOURS = /^\d{1,3}$/;
 /** Longest body of a request for a state. Bytes. */
 const BODY_BYTES_MAX = 1024;
 
 /** Longest wait of a browser for a poll; the poll continues. Milliseconds. */
 const POLL_MS_MAX = 15_000;
 
-/** Creates the handlers of `POST /-/reload`, `POST /-/quit`, `POST /-/poll` and `PUT /api/v1/routers/NAME/state`. */
+/** Creates the handlers of `POST /-/reload`, `POST /-/quit`, `POST /-/poll`, `POST /-/maintenance` and `PUT /api/v1/routers/NAME/state`. */
 export function createLifecycleHandlers(
   dependencies: LifecycleDependencies,
-): Readonly<Record<'reload' | 'quit' | 'poll' | 'state', Handler>> {
+): Readonly<Record<'reload' | 'quit' | 'poll' | 'maintenance' | 'state', Handler>> {
   const guard =
     (handle: Handler): Handler =>
     (context) => {
       if (!dependencies.isLifecycleEnabled) return context.text(DISABLED, 403);
       return isCrossSite(dependencies, context) ? context.text(CROSS_SITE, 403) : handle(context);
     };
+  /** Answers a form of the page of a router with that page. */
+  const guardForm = (path: string, act: (name: string, context: WebContext) => Promise<Response | undefined>) =>
+    guard(async (context) => {
+      const { content } = dependencies;
+      const name = context.req.query('router') ?? '';
+      if (!content.hasRouter(name)) {
+        const elsewhere = answerForOther(content, context, name, path);
+        return elsewhere ?? context.text('No router of this name is configured.\n', 404);
+      }
+      // So that a reload of the page does not act again.
+      const page = `${toBase(dependencies, '../')}router/${encodeURIComponent(name)}`;
+      return (await act(name, context)) ?? context.redirect(page, 303);
+    });
   return {
     reload: guard(async (context) => {
       if (context.req.query('dry_run') !== undefined) return tryReload(dependencies, context);
@@ -95,16 +114,20 @@ export function createLifecycleHandlers(
       else queueMicrotask(() => content.quit());
       return context.text('Shutting down.\n');
     }),
-    poll: guard(async (context) => {
-      const { content } = dependencies;
-      const name = context.req.query('router') ?? '';
-      if (!content.hasRouter(name)) {
-        const elsewhere = answerForOther(content, context, name, '/-/poll');
-        return elsewhere ?? context.text('No router of this name is configured.\n', 404);
-      }
+    poll: guardForm('/-/poll', async (name, context) => {
       await pollOnce(dependencies, name, context.req.raw.signal);
-      // So that a reload of the page does not poll again.
-      return context.redirect(`${toBase(dependencies, '../')}router/${encodeURIComponent(name)}`, 303);
+      return undefined;
+    }),
+    maintenance: guardForm('/-/maintenance', async (name, context) => {
+      const hours = new URLSearchParams((await readBody(context)) ?? '').get('hours') ?? '';
+      if (!HOURS.test(hours)) return context.text('Expected a form with "hours", from 0 to 999; 0 ends it.\n', 400);
+      const untilMs = dependencies.clock.now() + Number(hours) * 3_600_000;
+      const wish: LifecycleWish =
+        Number(hours) === 0 ? { state: 'active', untilMs: undefined } : { state: 'maintenance', untilMs };
+      const result = await dependencies.content.setRouterState(name, wish);
+      if (result.ok) return undefined;
+      const [message, status] = REFUSALS[result.reason];
+      return context.text(`${message}.\n`, status);
     }),
     state: guard((context) => setState(dependencies, context)),
   };
@@ -127,14 +150,8 @@ async function setState({ content, clock }: LifecycleDependencies, context: WebC
   if (!wish) return context.json({ error: WRONG_BODY }, 400);
   const result = await content.setRouterState(name, wish);
   if (result.ok) return context.json(result.lifecycle);
-  switch (result.reason) {
-    case 'unknown':
-      return context.json({ error: 'No router of this name is configured' }, 404);
-    case 'configured':
-      return context.json({ error: 'The configuration sets the state of this router and takes precedence' }, 409);
-    case 'store':
-      return context.json({ error: 'The state cannot be stored now; see the log of the agent' }, 503);
-  }
+  const [error, status] = REFUSALS[result.reason];
+  return context.json({ error }, status);
 }
 
 async function readBody(context: WebContext): Promise<string | undefined> {

@@ -68,7 +68,7 @@ export function createHealthApp(
 function createRoutes(dependencies: WebDependencies<WebContent>): Readonly<Record<string, Handlers>> {
   const { routePrefix, clock } = dependencies;
   const scrape = createScrapeHandlers(dependencies);
-  const { reload, quit, poll, state } = createLifecycleHandlers(dependencies);
+  const { reload, quit, poll, maintenance, state } = createLifecycleHandlers(dependencies);
   const toHome: Handler = (context) => context.redirect(`${routePrefix}/`, 302);
   const follow = { GET: createStreamHandler(dependencies) };
   const gate = new ConcurrencyLimit(PAGES_MAX);
@@ -99,6 +99,7 @@ function createRoutes(dependencies: WebDependencies<WebContent>): Readonly<Recor
     '/-/reload': { POST: reload, PUT: reload },
     '/-/quit': { POST: quit, PUT: quit },
     '/-/poll': { POST: poll },
+    '/-/maintenance': { POST: maintenance },
   };
   return {
     ...(routePrefix !== '' && { '/': { GET: toHome }, [routePrefix]: { GET: toHome } }),

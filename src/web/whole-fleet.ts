@@ -1,3 +1,4 @@
+import { type EventQuery, type EventSummary, eventSchema, sortEvents } from './api/events.ts';
 import {
   type LogLine,
   type LogRow,
@@ -8,7 +9,7 @@ import {
   toFleetQuery,
 } from './api/logs.ts';
 import { type DeadLetterSummary, deadLetterSchema, type ProcessSummary, processSchema } from './api/process.ts';
-import { type ListedRouter, listedRouterSchema, NO_DEVICE, type RouterSummary } from './api/routers.ts';
+import { type ListedRouter, listedRouterSchema, NO_DEVICE, NO_USE, type RouterSummary } from './api/routers.ts';
 import type { FanOut, FleetList, FleetShards, ForeignRouter, PeerFault } from './fan-out.ts';
 import type { WebContext } from './server/context.ts';
 
@@ -30,6 +31,8 @@ export interface FleetContent {
   listLogs(): Iterable<LogRow>;
   /** Returns the last matching lines, newest first, from the store. */
   readRecords(query: RecordQuery): Promise<RecordPage>;
+  /** Lists the newest matching events of this process, newest first. */
+  listEvents(query: EventQuery): readonly EventSummary[];
   /** Describes this process: counts, sinks, spool. */
   describeProcess(): Promise<ProcessSummary>;
 }
@@ -115,7 +118,7 @@ const UNKNOWN: Omit<ListedRouter, 'name' | 'url' | 'labels'> = {
   certificateExpiry: null,
   bytesToday: 0,
   byteBudget: null,
-  forecast: null,
+  use: NO_USE,
   firmware: null,
   device: NO_DEVICE,
   traffic: null,
@@ -177,6 +180,23 @@ export async function collectRecords(
     .flat()
     .toSorted((a, b) => Number(a.time < b.time) - Number(a.time > b.time));
   return { page: { ...own, records: cutToPage(all, limit) }, faults };
+}
+
+/** Returns the newest matching events of all processes, newest first. */
+export async function collectEvents(
+  { content, fanOut }: Processes,
+  query: EventQuery,
+): Promise<{ readonly events: readonly EventSummary[]; readonly faults: readonly PeerFault[] }> {
+  const { max, ...conditions } = query;
+  const wanted = Object.entries(conditions).filter(([, value]) => value !== undefined);
+  const list: FleetList<EventSummary> = {
+    path: `/api/v1/events?${new URLSearchParams({ own: '1', ...Object.fromEntries(wanted) }).toString()}`,
+    key: 'events',
+    row: eventSchema,
+    routerOf: ({ router }) => router,
+  };
+  const { rows, faults } = await fanOut.collect(content.describeShards(), list);
+  return { events: sortEvents([content.listEvents(query), ...rows.values()].flat(), max), faults };
 }
 
 /** Returns the summary of each process, in order. */

@@ -43,6 +43,7 @@ function createBench(options: Partial<ConstructorParameters<typeof ConfigReloade
     },
     commit: async (plan: Plan) => {
       happened.push(`commit ${plan.config === (state.loaded.ok && state.loaded.config)}`);
+      return { added: 0, changed: 0, removed: 0 };
     },
     watched: undefined,
     clock,

@@ -151,6 +151,13 @@ export function createSurroundings(clock: SteppedClock) {
       read: (_router, key) => values.get(key),
       write: (_router, key, text) => void values.set(key, text),
     },
+    journal: {
+      isWanted: () => true,
+      eventsMax: () => 100,
+      onUnstored: (cause) => {
+        throw cause;
+      },
+    },
     archives: openArchivePool({ workers: 1 }),
     connections: new ConnectionLimit(100),
     exposition: new FleetExposition(),

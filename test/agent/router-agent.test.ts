@@ -619,7 +619,7 @@ test('RouterAgent that is closed logs out, and counts that as well', async () =>
   const { sent, received, usedToday } = bench.agent.recorder.describe().bytes;
   expect(usedToday).toBe(sent + received);
   expect(usedToday).toBeGreaterThan(usedBefore);
-  expect(JSON.parse(bench.values.get('bytes') ?? '')).toEqual({ day: '1970-01-01', bytes: usedToday });
+  expect(JSON.parse(bench.values.get('bytes') ?? '')).toEqual({ day: '1970-01-01', bytes: usedToday, polls: [0] });
   expect(bench.ownLog.at(-1)).toMatchObject({ message: 'Logged out' });
 });
 

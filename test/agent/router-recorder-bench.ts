@@ -34,8 +34,7 @@ export function createBench(byteBudget = 0, state: LifecycleState = 'active', ch
     clock,
     lifecycle: () => ({ state, untilMs: undefined, setBy: 'default', pause: undefined }),
     bytes: () => ({ sent: 10, received: 20, budget }),
-    days: () => ({ today: '2026-11-21', days: [], sinceMs: 0 }),
-    dataPlans: () => [],
+    account: { today: '2026-11-21', days: [], polls: [], sumSince: () => 0, estimateMonth: () => null },
     pace: () => ({ level: 'usual', responseSeconds: 0.2, isSignalPoor: false, stretch: 1, statusStretch: 1 }),
     certificate: () => ({ notBeforeMs: 0, notAfterMs: Date.UTC(2027, 0, 1), fingerprintSha256: '' }),
   });

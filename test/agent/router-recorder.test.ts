@@ -137,20 +137,20 @@ const EVENTS: readonly (readonly [
     { logs: [{ component, gaps: 0 }] },
   ],
   [
-    { type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: Date.UTC(2026, 10, 20) },
+    { type: 'log-gap-ended', component, uid: 'e', gapUid: 'u', untilUtcMs: Date.UTC(2026, 10, 20) },
     [['info: The log continues after a gap', { component, until: '2026-11-20T00:00:00.000Z' }]],
     [],
     { recentGaps: [] },
   ],
   [
-    { type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: undefined },
+    { type: 'log-gap-ended', component, uid: 'e', gapUid: 'u', untilUtcMs: undefined },
     [['info: The log continues after a gap', { component, until: 'not known' }]],
     [],
     {},
   ],
   [{ type: 'log-repeat-found', component, count: 9 }, [], ['router_log_repeats_total{component="network"} 1'], {}],
   [
-    { type: 'log-clock-jumped', component, beforeUtcMs: 0, afterUtcMs: 1000 },
+    { type: 'log-clock-jumped', component, uid: 'e', beforeUtcMs: 0, afterUtcMs: 1000 },
     [
       [
         "info: The router's clock has jumped",
@@ -161,7 +161,7 @@ const EVENTS: readonly (readonly [
     {},
   ],
   [
-    { type: 'log-reset', component, reason: 'wiped' },
+    { type: 'log-reset', component, uid: 'e', reason: 'wiped' },
     [['warn: Router log was reset', { component, reason: 'wiped' }]],
     ['router_log_resets_total{component="network"} 1'],
     {},
@@ -326,9 +326,9 @@ test('RouterRecorder takes the end of a gap over into what it shows of the gap',
     foundMs: Date.UTC(2026, 10, 21),
     untilUtcMs: undefined,
   });
-  record({ type: 'log-gap-ended', component, gapUid: 'other', untilUtcMs: 0 });
+  record({ type: 'log-gap-ended', component, uid: 'e', gapUid: 'other', untilUtcMs: 0 });
   expect(recorder.describe().recentGaps).toMatchObject([{ until: null }]);
-  record({ type: 'log-gap-ended', component, gapUid: 'u', untilUtcMs: 0 });
+  record({ type: 'log-gap-ended', component, uid: 'e', gapUid: 'u', untilUtcMs: 0 });
   expect(recorder.describe().recentGaps).toMatchObject([{ until: '1970-01-01T00:00:00.000Z' }]);
 });
 
@@ -705,7 +705,7 @@ const store = ({ recorder, clock }: ReturnType<typeof createBench>) =>
 test('RouterRecorder shows stored facts as expired until the router has been reached, and in no metric', async () => {
   const before = createBench();
   expect(store(before)).toBeUndefined();
-  before.poll(up([readBoard('MRX3')], { firmwareVersion: '6.0' }));
+  before.poll(up([readBoard('MRX3')]));
   const text = store(before) ?? '';
   const lastSuccess = before.recorder.summarize().lastSuccess;
 
@@ -714,20 +714,19 @@ test('RouterRecorder shows stored facts as expired until the router has been rea
   const untouched = metrics();
   record({ type: 'firmware-listed', versions: [{ version: '6.1', severity: 'critical' }] });
   record({ type: 'history-recalled', text });
-  const recalled = { isStale: true, firmware: '6.0', lastSuccess, device: { model: 'MRX3' } };
+  const recalled = { isStale: true, lastSuccess, device: { model: 'MRX3' } };
   expect(recorder.summarize()).toMatchObject({ ...recalled, state: 'unknown' });
-  expect(recorder.describe()).toMatchObject({ serial: '4711' });
   expect(metrics()).toBe(untouched);
   await clock.advance(MINUTE_MS);
-  poll({ ...down(), firmwareVersion: undefined, serialNumber: undefined });
+  poll(down());
   expect(recorder.summarize()).toMatchObject({ ...recalled, state: 'down' });
   expect(metrics()).not.toMatch(/^router_last_success_timestamp_seconds/m);
   // What is stored meanwhile has the same facts.
   expect(JSON.parse(store({ ...before, recorder, clock }) ?? '')).toMatchObject({
-    facts: { device: { model: 'MRX3' }, firmware: '6.0', serial: '4711' },
+    facts: { device: { model: 'MRX3' } },
   });
-  poll(up([read('number')], { firmwareVersion: undefined }));
-  expect(recorder.summarize()).toMatchObject({ isStale: false, state: 'up', firmware: null, device: { model: null } });
+  poll(up([read('number')]));
+  expect(recorder.summarize()).toMatchObject({ isStale: false, state: 'up', device: { model: null } });
 });
 
 test.for([

@@ -74,6 +74,9 @@ describe('doctor with a router that is well', () => {
     expect(stdout).toMatch(/^ {2}log rotation +not proven that a file begins .* \(in 1 of 1 logs.*\)/m);
     expect(stdout).toMatch(/^ {2}clock +same as this machine$/m);
     expect(stdout).toMatch(/^ {2}cost +[\d,]+ bytes on the wire \([\d,]+ sent\), \d+ ms$/m);
+    expect(stdout).toMatch(
+      /^ +at these intervals about [\d.]+ MiB a month \(status [\d.]+ MiB, logs [\d.]+ MiB\), before new log lines$/m,
+    );
     expect(stdout).toMatch(/^sink console {2}stdout {2}ok\n {2}STEP +RESULT +FOUND\n {2}standard output +ok /m);
     expect(stdout).not.toContain('\u001b');
   });
@@ -121,6 +124,7 @@ describe('doctor with a router that is well', () => {
         duration_ms: expect.any(Number) as number,
         sent_bytes: expect.any(Number) as number,
         received_bytes: expect.any(Number) as number,
+        month_bytes: { status: expect.any(Number) as number, logs: expect.any(Number) as number },
         steps,
         learnt,
       },

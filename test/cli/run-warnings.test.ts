@@ -46,6 +46,33 @@ routers: [${names.map((name) => `{ name: ${name}, url: "http://127.0.0.1:1" }`).
   }
 });
 
+test('check warns of data plans that such intervals typically exceed, once for routers with the same', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-warnings-'));
+  const file = join(folder.path, 'router-exporter.yaml');
+  const check = async (keys: string, sinks = '[]') => {
+    await writeFile(
+      file,
+      `defaults: { auth: none, ${keys} }\nsinks: ${sinks}\nrouters: [{ name: a, url: "http://127.0.0.1:1" }, { name: b, url: "http://127.0.0.1:2" }]\n`,
+    );
+    return (await runCommand(['check', '--config.file', file])).stdout;
+  };
+  const plans = 'data_plans: [{ sim: "1", limit: 5GiB }, { sim: "2", limit: 250MiB }]';
+  expect(await check(plans)).toContain(
+    `${file}:1:1: Warning: a and 1 more: polls and readings of logs at these intervals typically cost about 288 MiB a month (status 288 MiB, logs 0 B), more than the data plan 2 of 250 MiB; lengthen poll.interval and logs.interval, or set byte_budget\n`,
+  );
+  expect(await check(plans, '[{ name: console, type: stdout }]')).toContain(
+    'about 453 MiB a month (status 288 MiB, logs 165 MiB)',
+  );
+  for (const keys of [
+    '',
+    `${plans}, byte_budget: 8MiB`,
+    `${plans}, poll: { interval: 2m }`,
+    'data_plans: [{ limit: 5GiB }]',
+  ]) {
+    expect(await check(keys)).not.toContain('typically');
+  }
+});
+
 test('run and check warn of --web.enable-lifecycle without authentication', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'router-exporter-warnings-'));
   const file = join(folder.path, 'router-exporter.yaml');

@@ -25,15 +25,18 @@ function run(program: string, ...args: readonly string[]) {
 }
 
 // What the role does to a machine is tried with the archive, in tarball.test.ts.
-withPrograms(['ansible-lint', 'ansible-playbook', 'python3'], test)('the role and the play of its page pass ansible-lint', () => {
-  const lint = () => run('ansible-lint', '--offline', '--profile', 'production', 'roles', 'site.yaml');
-  expect(lint()).toMatchObject({ status: 0 });
-  const file = join(folder, 'roles/router_exporter/tasks/main.yml');
-  const tasks = readFileSync(file, 'utf8');
-  writeFileSync(file, tasks.replace('  changed_when: false\n', ''));
-  expect(lint()).toMatchObject({ status: 2, stdout: expect.stringContaining('no-changed-when') });
-  writeFileSync(file, tasks);
-});
+withPrograms(['ansible-lint', 'ansible-playbook', 'python3'], test)(
+  'the role and the play of its page pass ansible-lint',
+  () => {
+    const lint = () => run('ansible-lint', '--offline', '--profile', 'production', 'roles', 'site.yaml');
+    expect(lint()).toMatchObject({ status: 0 });
+    const file = join(folder, 'roles/router_exporter/tasks/main.yml');
+    const tasks = readFileSync(file, 'utf8');
+    writeFileSync(file, tasks.replace('  changed_when: false\n', ''));
+    expect(lint()).toMatchObject({ status: 2, stdout: expect.stringContaining('no-changed-when') });
+    writeFileSync(file, tasks);
+  },
+);
 
 withPrograms(['ansible-playbook', 'python3'], test)('ansible-playbook reads the play of the page', () => {
   expect(run('ansible-playbook', '--inventory', 'agents,', '--syntax-check', 'site.yaml')).toMatchObject({ status: 0 });

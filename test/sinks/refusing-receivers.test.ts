@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import type { LogRecord } from '../../src/model/index.ts';
+import type { ShippedRecord } from '../../src/model/index.ts';
 import { type DeliveryEvent, DeliveryWorker } from '../../src/sinks/index.ts';
 import { MemoryDeadLetters, MemorySpool } from '../support/memory-spool.ts';
 import { createTestSink } from '../support/sinks/create-sink.ts';
@@ -33,7 +33,7 @@ const RECEIVERS: readonly (readonly [string, Type, (request: ArrivedRequest) => 
 ];
 
 /** A worker for the sink of the server, and all that it leaves behind. */
-const createWorkerBench = (url: string, type: Type, isSelected?: (record: LogRecord) => boolean) => {
+const createWorkerBench = (url: string, type: Type, isSelected?: (record: ShippedRecord) => boolean) => {
   const clock = createSteppedClock(NOW_MS);
   const spool = new MemorySpool();
   const deadLetters = new MemoryDeadLetters();

@@ -99,6 +99,8 @@ test('only keys of the format stand in the files', () => {
     metric: [
       'name',
       'help',
+      'label',
+      'good',
       'type',
       'value',
       'pattern',
@@ -134,9 +136,25 @@ test('only keys of the format stand in the files', () => {
 });
 
 test('every metric says what it is and where the knowledge comes from', () => {
-  for (const { name, help, type, source, value, nullWhen, unit, states, map: values, part, form } of METRICS) {
+  for (const {
+    name,
+    help,
+    label,
+    good,
+    type,
+    source,
+    value,
+    nullWhen,
+    unit,
+    states,
+    map: values,
+    part,
+    form,
+  } of METRICS) {
     expect(name).toMatch(/^router_[a-z][a-z0-9_]*$/);
     expect(help).toMatch(/^[A-Z].*\.$/);
+    expect(label).toMatch(/^[A-Z]/);
+    if (good !== undefined) expect(help).toMatch(/^Whether /);
     expect(['documented', 'observed', 'inferred']).toContain(source);
     expect(name.endsWith('_total')).toBe(type === 'counter');
     expect(name.endsWith('_info')).toBe(type === 'info');

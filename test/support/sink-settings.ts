@@ -9,7 +9,7 @@ const common = {
   routers: ['*'],
   components: ['*'],
   severities: ['*'],
-  events: ['*'],
+  events: ['line', 'log.*'],
 } as const;
 
 /** A sink of type `stdout` with all defaults. */

@@ -69,6 +69,7 @@ const ROUTES: readonly (readonly [method: string, path: string, roles: readonly 
   ['POST', '/-/quit', ['admin']],
   ['PUT', '/-/quit', ['admin']],
   ['POST', '/-/poll?router=plant-7', ['admin'], 303],
+  ['POST', '/-/maintenance?router=plant-7', ['admin'], 400],
 ];
 const CONTENT: Partial<WebContent> = { describeRouter: () => DETAIL };
 

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import type { WebContent } from '../../src/web/index.ts';
+import type { LifecycleWish } from '../../src/model/index.ts';
+import type { RouterDetail, WebContent } from '../../src/web/index.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { ask, createApp, DETAIL, openBench, type Settings } from './bench.ts';
 
@@ -66,8 +67,53 @@ test('POST /-/poll polls nothing unless it is allowed, for another site, and by 
 test('the page of a router has the button only where polling is allowed', async () => {
   const content = { describeRouter: () => DETAIL };
   const page = await ask('/router/plant-7', { ...ENABLED, content });
-  expect(page.text).toContain('<form method="post" action="../-/poll?router=plant-7"><button>Poll now</button>');
-  expect((await ask('/router/plant-7', { content })).text).not.toContain('Poll now');
+  expect(page.text).toMatch(
+    /<form method="post" action="..\/-\/poll\?router=plant-7"><button [^>]*>Poll now<\/button>/,
+  );
+  expect(page.text).toMatch(/<form method="post" action="..\/-\/maintenance\?router=plant-7">.*<button>Maintenance</s);
+  expect((await ask('/router/plant-7', { content })).text).not.toMatch(/Poll now|<button>Maintenance/);
+  const read = async (lifecycle: RouterDetail['lifecycle']) =>
+    (await ask('/router/plant-7', { ...ENABLED, content: { describeRouter: () => ({ ...DETAIL, lifecycle }) } })).text;
+  const resting = { state: 'maintenance', until: null, setBy: 'request' } as const;
+  expect(await read(resting)).toContain('<input type="hidden" name="hours" value="0"><button>End maintenance</button>');
+  expect(await read({ ...resting, setBy: 'configuration' })).not.toContain('-/maintenance');
+});
+
+test('POST /-/maintenance begins and ends a maintenance, and leads back to the page', async () => {
+  const wishes: LifecycleWish[] = [];
+  const content: Partial<WebContent> = {
+    setRouterState(_, wish) {
+      wishes.push(wish);
+      return Promise.resolve({ ok: true, lifecycle: { state: wish.state, until: null, setBy: 'request' } });
+    },
+  };
+  const post = (body: string, settings: Settings = { ...ENABLED, content }) =>
+    ask('/-/maintenance?router=plant-7', settings, { method: 'POST', body });
+  const { status, headers } = await post('hours=4');
+  expect([status, headers.get('location')]).toEqual([303, '../router/plant-7']);
+  await post('hours=0');
+  expect(wishes).toEqual([
+    { state: 'maintenance', untilMs: 4 * 3_600_000 },
+    { state: 'active', untilMs: undefined },
+  ]);
+  for (const body of ['', 'hours=', 'hours=-1', 'hours=1e3', 'hours=4'.padEnd(2000, 'x')]) {
+    expect((await post(body)).status).toBe(400);
+  }
+  expect((await post('hours=4', { content })).status).toBe(403);
+  const configured: Partial<WebContent> = {
+    setRouterState: () => Promise.resolve({ ok: false, reason: 'configured' }),
+  };
+  expect(await post('hours=4', { ...ENABLED, content: configured })).toMatchObject({
+    status: 409,
+    text: 'The configuration sets the state of this router and takes precedence.\n',
+  });
+  const elsewhere = await ask(
+    '/-/maintenance?router=nobody',
+    { ...ENABLED, content },
+    { method: 'POST', body: 'hours=4' },
+  );
+  expect(elsewhere.status).toBe(404);
+  expect(wishes).toHaveLength(2);
 });
 
 test.for(['POST', 'PUT'])('%s /-/reload answers when the reload has ended', async (method) => {

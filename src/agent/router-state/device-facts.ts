@@ -7,8 +7,6 @@ export interface LastFacts {
   /** Wall time. */
   readonly readAtMs: number;
   readonly device: DeviceSummary;
-  readonly firmware?: string | undefined;
-  readonly serial?: string | undefined;
 }
 
 interface Facts {

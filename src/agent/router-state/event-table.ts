@@ -175,8 +175,8 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
 
   'paused-or-retired': {},
   'poll-begun': {},
-  'facts-recalled': { counts: (_event, _rules, state) => countChanges(state) },
   'history-recalled': {},
+  'journal-recalled': { counts: (_event, _rules, state) => countChanges(state) },
   'firmware-listed': {},
   polled: { lines: renderPoll, counts: (_event, _rules, state) => countChanges(state) },
   reached: {
@@ -203,13 +203,13 @@ export const EVENT_TABLE: { readonly [T in RouterEventType]: EventMeaning<Router
 
 /** At first contact with a fact its counter starts at zero, so that increase() shows the first change. */
 function countChanges({ changes }: RouterState): readonly EventCount[] {
-  return changes.latest.map(({ kind, before }) => [F.deviceChanges, { fact: kind }, before === undefined ? 0 : 1]);
+  return changes.counted.map(({ kind, before }) => [F.deviceChanges, { fact: kind }, before === undefined ? 0 : 1]);
 }
 
 /** Cells are where the router is, and change often. */
 function renderChanges({ changes }: RouterState): readonly EventLine[] {
-  const shown = changes.latest.filter(({ kind, before }) => before !== undefined && kind !== 'cell');
-  return shown.flatMap((change) => info('The router reports another value', { ...change }));
+  const shown = changes.counted.filter(({ kind, before }) => before !== undefined && kind !== 'cell');
+  return shown.flatMap(({ kind, before, after }) => info('The router reports another value', { kind, before, after }));
 }
 
 /** Pauses by the byte budget, logged once until the budget stretches nothing. */

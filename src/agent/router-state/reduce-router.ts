@@ -60,8 +60,12 @@ const REDUCERS: {
     if (state.reach === 'unknown' && !state.awaited) awaitPoll(state, FIRST_POLL_MS, at);
     return NOTHING;
   },
-  'facts-recalled'(state, { text }) {
-    state.changes.recall(text);
+  'journal-recalled'(state, { text }, at) {
+    state.journal.recall(text, at);
+    const { recalled } = state.journal;
+    state.changes.recall(recalled?.facts ?? {});
+    if (recalled?.reach === 'down') state.lastSuccess ??= recalled.lastSuccess;
+    if (recalled?.reach === state.reach) continueSince(state, recalled.since);
     return NOTHING;
   },
   'history-recalled'(state, { text }, at) {
@@ -112,6 +116,7 @@ export function reduceRouter(state: RouterState, event: RouterEvent, at: Moment)
   const { reach, failures, failure } = state;
   const known = state.logs.size;
   const parts = apply(state, event, at);
+  state.journal.follow(state, event, at);
   const isSame = state.reach === reach && state.failures === failures && state.failure?.reason === failure?.reason;
   return [
     ...(isSame || event.type === 'paused-or-retired' ? [] : (['state'] as const)),
@@ -226,11 +231,19 @@ function reduceSession(state: RouterState, event: SessionEvent, at: Moment): rea
 }
 
 function enter(state: RouterState, reach: RouterStateName, at: Moment): void {
-  if (state.reach !== reach) {
-    state.since = toTime(at.wallMs);
-    state.isFirstReach = state.reach === 'unknown';
-  }
+  if (state.reach === reach) return;
+  const isFirst = state.reach === 'unknown';
+  const { recalled } = state.journal;
   state.reach = reach;
+  state.since = toTime(at.wallMs);
+  state.isFirstReach = isFirst;
+  if (isFirst && recalled?.reach === reach) continueSince(state, recalled.since);
+}
+
+/** The state is that before the restart. */
+function continueSince(state: RouterState, since: string | null): void {
+  state.since = since;
+  state.isFirstReach = false;
 }
 
 function awaitPoll(state: RouterState, waitMs: number, at: Moment): void {

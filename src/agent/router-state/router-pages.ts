@@ -20,6 +20,7 @@ import type {
 import type { RouterLifecycle } from '../routers/lifecycle-keeper.ts';
 import { findLagMs, findLossSinceMs } from './log-states.ts';
 import { describeResources } from './resource-states.ts';
+import { findShown } from './router-journal.ts';
 import { toPart } from './router-metrics.ts';
 import { findRetryAfterMs, type Moment, type RouterState, toSeconds, toTime } from './router-state.ts';
 
@@ -28,34 +29,37 @@ export interface RouterSurroundings {
   readonly settings: RouterSettings;
   readonly lifecycle: () => RouterLifecycle;
   readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: SharedBudget };
-  /** Bytes of the last UTC days, today first; counted since `sinceMs` (wall time). */
-  readonly days: () => { readonly today: string; readonly days: readonly number[]; readonly sinceMs: number };
-  readonly dataPlans: () => RouterDetail['dataPlans'];
+  readonly account: {
+    readonly today: string;
+    /** Bytes of the last UTC days, today first; and those of polls. */
+    readonly days: readonly number[];
+    readonly polls: readonly number[];
+    sumSince(firstDay: string): number;
+    estimateMonth(): RouterDetail['bytes']['month'];
+  };
+  /** As of the last reading (`shown`), for lists, and now. Absent: none. */
+  readonly plans?: { readonly shown: RouterDetail['dataPlans']; describe(): RouterDetail['dataPlans'] } | undefined;
   readonly pace: () => PaceSummary;
   readonly certificate: () => RouterCertificate | undefined;
   readonly exposition: FleetExposition;
 }
 
-const DAY_MS = 86_400_000;
-const MONTH_DAYS = 30;
-/** The first minutes, with all logs, say nothing about a month. */
-const FORECAST_MS_MIN = 3_600_000;
-
 export function summarizeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterSummary {
   const { name, url, labels, byte_budget: budget } = around.settings;
   const lifecycle = around.lifecycle();
   const { recalled } = state;
+  const { reach, since, failure } = findShown(state);
   return {
     name,
     url,
     labels,
-    state: state.reach,
-    since: state.since,
+    state: reach,
+    since,
     isFirstState: state.isFirstReach,
     isStale: at.ms >= state.staleAtMs,
     lastSuccess: state.lastSuccess ?? toTime(recalled?.readAtMs),
     retryAfter: toTime(findRetryAfterMs(state, at)),
-    failure: state.failure ?? null,
+    failure: failure ?? null,
     fault: state.fault ?? null,
     consecutiveFailures: state.failures,
     durationSeconds: toSeconds(state.polls.lastDurationMs) ?? null,
@@ -67,10 +71,10 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     certificateExpiry: toTime(state.certificateNotAfterMs),
     bytesToday: around.bytes().budget.usedBytes,
     byteBudget: budget.perDay === 0 ? null : budget.perDay,
-    forecast: toForecast(around, at.wallMs),
-    firmware: state.identity.firmware ?? recalled?.firmware ?? null,
+    firmware: state.identity.firmware ?? state.changes.find('firmware') ?? null,
     device: recalled?.device ?? state.device.summary,
     traffic: (state.reach === 'up' && state.traffic) || null,
+    use: describeUse(around),
   };
 }
 
@@ -80,29 +84,15 @@ function countGaps({ logs }: RouterState): number {
   return gaps;
 }
 
-function toForecast({ dataPlans, days }: RouterSurroundings, nowMs: number): RouterSummary['forecast'] {
-  const plans = dataPlans().filter(({ forecast }) => forecast !== null);
-  if (plans.length > 0) {
-    const forecast = plans.reduce((sum, plan) => sum + (plan.forecast ?? 0), 0);
-    return { bytes: forecast, limit: plans.reduce((sum, { limit }) => sum + limit, 0) };
-  }
-  const { today, days: all, sinceMs } = days();
-  const recent = all.slice(0, MONTH_DAYS);
-  const watchedMs = nowMs - Math.max(sinceMs, Date.parse(today) - (recent.length - 1) * DAY_MS);
-  if (watchedMs < FORECAST_MS_MIN) return null;
-  const bytes = recent.reduce((sum, one) => sum + one, 0);
-  return { bytes: Math.round((bytes / watchedMs) * MONTH_DAYS * DAY_MS), limit: null };
-}
-
 export function describeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterDetail {
   const { settings, exposition } = around;
   const { sent, received, budget } = around.bytes();
-  const { today, days } = around.days();
+  const { today, days, polls } = around.account;
   const certificate = around.certificate();
   const resources = describeResources(state, at.ms);
   return {
     ...summarizeRouter(state, around, at),
-    serial: state.identity.serial ?? state.recalled?.serial ?? null,
+    serial: state.identity.serial ?? state.changes.find('serial') ?? null,
     resources,
     session: {
       state: state.session,
@@ -119,9 +109,10 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
       stretch: budget.intervalMultiplier('slow'),
       logsPausedUntil: toTime(budget.pauses.logs),
       statusPausedUntil: toTime(budget.pauses.status),
-      days: days.map((one, index) => ({ day: toDay(today, index), bytes: one })),
+      days: days.map((one, index) => ({ day: toDay(today, index), bytes: one, status: polls[index] ?? null })),
+      month: around.account.estimateMonth(),
     },
-    dataPlans: around.dataPlans(),
+    dataPlans: around.plans?.describe() ?? [],
     pace: around.pace(),
     certificate: certificate ? { notAfter: new Date(certificate.notAfterMs).toISOString() } : null,
     logs: describeLogs(state, at),
@@ -135,9 +126,23 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
   };
 }
 
+function describeUse({ account, plans: source }: RouterSurroundings): RouterSummary['use'] {
+  const plans = source?.shown ?? [];
+  const month = account.estimateMonth();
+  const sum = (key: 'used' | 'limit' | 'forecast') =>
+    plans.every((plan) => plan[key] === null) ? null : plans.reduce((all, plan) => all + (plan[key] ?? 0), 0);
+  return {
+    agent: account.sumSince(`${account.today.slice(0, 8)}01`),
+    agentForecast: month && month.status + month.logs,
+    used: sum('used'),
+    limit: sum('limit'),
+    forecast: sum('forecast'),
+  };
+}
+
 /** Returns the day so many days before another one. */
 function toDay(today: string, before: number): string {
-  return renderDay(Date.parse(today) - before * DAY_MS);
+  return renderDay(Date.parse(today) - before * 86_400_000);
 }
 
 export function describeLogs({ logs }: RouterState, at: Moment): readonly RouterLogSummary[] {
@@ -183,6 +188,8 @@ interface RouterValuesSource {
 
 interface Definition {
   readonly module: ModuleDefinition;
+  readonly label: string | undefined;
+  readonly good: number | undefined;
   readonly unit: string | undefined;
   readonly keys: readonly string[];
   readonly stateLabel: string;
@@ -190,6 +197,12 @@ interface Definition {
 
 /** Heading of families that no module defines, such as those of configuration lists. */
 const OTHERS = 'other';
+/** Families of readers, which no module file describes. */
+const OWN_FAMILIES: Readonly<Record<string, Pick<Definition, 'label' | 'good'>>> = {
+  router_config_expected: { label: 'As expected', good: 1 },
+  router_config_entries: { label: 'Entries', good: undefined },
+  router_config_changes_total: { label: 'Changes', good: undefined },
+};
 
 /** Values by module and family, with their ages, as in the metrics. Expired values are shown with their age. */
 function describeValues({ router, modules, resources, exposition }: RouterValuesSource): readonly ModuleValues[] {
@@ -199,6 +212,7 @@ function describeValues({ router, modules, resources, exposition }: RouterValues
   for (const { resource, ageSeconds } of resources) {
     for (const { name, help, type, samples } of exposition.listValues(router, toPart(resource))) {
       const definition = definitions.get(name);
+      const { label, good } = definition ?? OWN_FAMILIES[name] ?? {};
       const title =
         definition?.module.name ?? modules.find(({ reader }) => reader && isOf(reader, resource))?.name ?? OTHERS;
       const section = sections.get(title) ?? { help: '', families: [] };
@@ -206,6 +220,8 @@ function describeValues({ router, modules, resources, exposition }: RouterValues
       section.families.push({
         name,
         help,
+        label: label ?? null,
+        good: good === 0 || good === 1 ? good : null,
         type,
         unit: definition?.unit ?? null,
         keys: definition?.keys ?? [],
@@ -233,10 +249,10 @@ function collectDefinitions(modules: readonly ModuleDefinition[]): ReadonlyMap<s
   const definitions = new Map<string, Definition>();
   for (const module of modules) {
     for (const { labels, metrics } of module.resources) {
-      for (const { name, unit, type, labels: own, stateLabel } of metrics) {
+      for (const { name, label, good, unit, type, labels: own, stateLabel } of metrics) {
         // The labels of an info metric are its content.
         const keys = [...Object.keys(labels), ...(type === 'info' ? [] : Object.keys(own))];
-        if (!definitions.has(name)) definitions.set(name, { module, unit, keys, stateLabel });
+        if (!definitions.has(name)) definitions.set(name, { module, label, good, unit, keys, stateLabel });
       }
     }
   }

@@ -16,6 +16,7 @@ import type { RecordOrigin } from '../views/recent-records.ts';
 import { DeviceChanges } from './device-changes.ts';
 import { DeviceFacts, InterfaceRates, type LastFacts } from './device-facts.ts';
 import { RecentPolls, RouterHistory } from './poll-history.ts';
+import { RouterJournal } from './router-journal.ts';
 
 export interface Wire {
   readonly isTls: boolean;
@@ -56,9 +57,9 @@ export type RouterEvent =
   | { readonly type: 'records-stored'; readonly origin: RecordOrigin }
   | { readonly type: 'gaps-recalled'; readonly gaps: readonly KnownGap[] }
   | { readonly type: 'rules-changed' }
-  /** Facts that were stored before the agent started. */
-  | { readonly type: 'facts-recalled'; readonly text: string }
   | { readonly type: 'history-recalled'; readonly text: string }
+  /** The stored journal; `undefined` at first contact. */
+  | { readonly type: 'journal-recalled'; readonly text: string | undefined }
   | { readonly type: 'firmware-listed'; readonly versions: readonly FirmwareVersion[] };
 
 export type RouterEventType = RouterEvent['type'];
@@ -170,6 +171,7 @@ export class RouterState {
   /** Listed by the operator. */
   firmwareVersions: readonly FirmwareVersion[] = [];
   readonly changes = new DeviceChanges();
+  readonly journal = new RouterJournal();
   readonly polls = new RecentPolls();
   readonly history = new RouterHistory();
   readonly device = new DeviceFacts();

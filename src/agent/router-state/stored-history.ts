@@ -4,7 +4,6 @@ import { deviceSchema } from '../../web/index.ts';
 import type { LastFacts } from './device-facts.ts';
 import type { Moment, RouterState } from './router-state.ts';
 
-const TEXT_CHARS_MAX = 128;
 const time = z.number().nonnegative();
 const storedSchema = z.object({
   history: z.object({ newestMs: time, slots: z.string() }),
@@ -12,8 +11,6 @@ const storedSchema = z.object({
     .object({
       readAtMs: time,
       device: deviceSchema,
-      firmware: z.string().optional(),
-      serial: z.string().optional(),
     })
     .optional()
     .catch(undefined),
@@ -25,10 +22,9 @@ export function renderStoredHistory(state: RouterState, at: Moment): string | un
   return history && JSON.stringify({ history, facts: findFacts(state) });
 }
 
-function findFacts({ recalled, lastSuccessMs: readAtMs, device, identity }: RouterState): LastFacts | undefined {
+function findFacts({ recalled, lastSuccessMs: readAtMs, device }: RouterState): LastFacts | undefined {
   if (recalled || readAtMs === undefined) return recalled;
-  const [firmware, serial] = [identity.firmware, identity.serial].map((text) => text?.slice(0, TEXT_CHARS_MAX));
-  return { readAtMs, device: device.summary, firmware, serial };
+  return { readAtMs, device: device.summary };
 }
 
 /** Returns `undefined` for text that {@link renderStoredHistory} did not write. */

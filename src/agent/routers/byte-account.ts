@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { type Clock, parseJson } from '../../base/index.ts';
+import { type Clock, MONTH_MS, parseJson } from '../../base/index.ts';
 import type { RouterClient } from '../../client/index.ts';
 import { type FleetExposition, toFamily } from '../../exposition/index.ts';
 import type { Labels, RouterIdentity } from '../../model/index.ts';
 import { type BudgetPart, SharedBudget } from '../../schedule/index.ts';
+import type { RouterDetail } from '../../web/index.ts';
 import { FLEET_FAMILIES as F } from '../metrics/fleet-families.ts';
 import type { AdaptiveInterval, RouterValues } from './adaptive-interval.ts';
 
@@ -26,6 +27,8 @@ const WRITE_INTERVAL_MS = { budget: 60_000, none: 15 * 60_000 };
 /** Today included. */
 const DAYS_MAX = 62;
 const DAY_MS = 86_400_000;
+/** Slower modules need some time to show what they cost. Milliseconds. */
+const SAMPLE_MS_MIN = 10 * 60_000;
 /** Interval of counting during a download without a budget. Milliseconds. */
 const FLOW_INTERVAL_MS = 1000;
 
@@ -34,11 +37,14 @@ export class ByteAccount {
   readonly budget: SharedBudget;
   /** Bytes of the last 62 UTC days, {@link today} first. */
   readonly days: number[];
+  /** Those of status polls, for as many of these days as they were told apart; the others are of logs and backups. */
+  readonly polls: number[];
   today: string;
-  /** When counting began, or the begin of the first stored day. Wall time. */
-  readonly sinceMs: number;
-  #left: { readonly day: string; readonly days: readonly number[] } | undefined;
+  #left: { readonly day: string; readonly days: readonly number[]; readonly polls: readonly number[] } | undefined;
   #part: BudgetPart = 'common';
+  #isPoll = false;
+  /** Bytes since the router was read as usual for the first time. */
+  #sample: { readonly sinceMs: number; readonly sinceWallMs: number; status: number; logs: number } | undefined;
   readonly #options: ByteAccountOptions;
   #sent = 0;
   #received = 0;
@@ -53,7 +59,7 @@ export class ByteAccount {
     const { data: used } = storedBytes.safeParse(parseJson(values.read(router.name, BYTES_KEY) ?? ''));
     this.budget = new SharedBudget({ bytesPerDay, statusShare, clock, used });
     this.days = [used?.bytes ?? 0, ...(used?.before ?? [])];
-    this.sinceMs = used ? Date.parse(used.day) - (this.days.length - 1) * DAY_MS : clock.now();
+    this.polls = [...(used?.polls ?? [0])];
     this.today = used?.day ?? this.budget.used.day;
     this.#followDay();
     for (const family of [F.sentBytes, F.receivedBytes]) exposition.add(router, family, {}, 0);
@@ -77,14 +83,32 @@ export class ByteAccount {
     exposition.add(router, F.receivedBytes, {}, receivedNow);
     this.budget.record(sentNow + receivedNow, this.#part);
     this.#followDay();
+    if (this.#isPoll) this.polls[0] = (this.polls[0] ?? 0) + sentNow + receivedNow;
+    if (this.#sample) this.#sample[this.#isPoll ? 'status' : 'logs'] += sentNow + receivedNow;
     this.#show();
     this.#writeDown();
   }
 
-  /** Settles, then charges another part of the budget. */
-  payFrom(part: BudgetPart): void {
+  /** Settles, then charges another part of the budget. `isPoll`: the bytes are of a status poll. */
+  payFrom(part: BudgetPart, isPoll: boolean): void {
     this.settle();
     this.#part = part;
+    this.#isPoll = isPoll;
+  }
+
+  /** Begins to measure what the router costs: the first poll, and the lines that wait at the start, say nothing about a month. */
+  beginSample(): void {
+    const { clock } = this.#options;
+    this.#sample ??= { sinceMs: clock.monotonic(), sinceWallMs: clock.now(), status: 0, logs: 0 };
+  }
+
+  /** Returns what the router is seen to cost in 30 days; null before enough was seen. */
+  estimateMonth(): RouterDetail['bytes']['month'] {
+    const lengthMs = this.#options.clock.monotonic() - (this.#sample?.sinceMs ?? Infinity);
+    if (!this.#sample || lengthMs < SAMPLE_MS_MIN) return null;
+    const { sinceWallMs, status, logs } = this.#sample;
+    const toMonth = (bytes: number) => Math.round((bytes / lengthMs) * MONTH_MS);
+    return { status: toMonth(status), logs: toMonth(logs), since: new Date(sinceWallMs).toISOString() };
   }
 
   /** Returns the bytes since the beginning of a UTC day. */
@@ -110,13 +134,16 @@ export class ByteAccount {
   #followDay(): void {
     const { day, bytes } = this.budget.used;
     const passed = Math.min(countDays(this.today, day), DAYS_MAX);
-    if (passed < 0) this.#left ??= { day: this.today, days: [...this.days] };
-    if (passed > 0 && day === this.#left?.day) this.days.splice(0, DAYS_MAX, ...this.#left.days);
-    else if (passed > 0) this.days.unshift(...Array<number>(passed).fill(0));
-    else this.days.splice(0, -passed);
+    if (passed < 0) this.#left ??= { day: this.today, days: [...this.days], polls: [...this.polls] };
+    const left = day === this.#left?.day ? this.#left : undefined;
+    for (const key of ['days', 'polls'] as const) {
+      if (passed > 0) this[key].splice(0, left ? DAYS_MAX : 0, ...(left?.[key] ?? Array<number>(passed).fill(0)));
+      else this[key].splice(0, -passed);
+      this[key].splice(DAYS_MAX);
+    }
     if (passed > 0) this.#left = undefined;
     this.days[0] = bytes;
-    this.days.splice(DAYS_MAX);
+    this.polls[0] ??= 0;
     this.today = day;
   }
 
@@ -150,8 +177,9 @@ export class ByteAccount {
     const intervalMs = WRITE_INTERVAL_MS[bytesPerDay === 0 ? 'none' : 'budget'];
     if (clock.monotonic() - this.#writtenAtMs < intervalMs) return;
     this.#writtenAtMs = clock.monotonic();
+    const { polls } = this;
     const [, ...before] = this.days;
-    const stored = { ...this.budget.used, ...(before.length > 0 && { before }) };
+    const stored = { ...this.budget.used, ...(before.length > 0 && { before }), polls };
     values.write(router.name, BYTES_KEY, JSON.stringify(stored));
   }
 }
@@ -166,4 +194,5 @@ const storedBytes = z.object({
   bytes: count,
   statusBytes: count.optional(),
   before: z.array(count).optional(),
+  polls: z.array(count).optional(),
 });

@@ -59,6 +59,8 @@ export class DataPlans {
   readonly #options: DataPlansOptions;
   readonly #zone: ZoneOffsets;
   readonly #modems = new Map<string, ModemFacts>();
+  /** As of the last reading. */
+  shown: readonly DataPlanSummary[] = [];
   #ledger: ReturnType<typeof parseLedger>;
   #stored: string | undefined;
   #uptimeSeconds: number | undefined;
@@ -155,9 +157,9 @@ export class DataPlans {
 
   #show(): void {
     const { router, exposition } = this.#options;
-    const plans = this.describe();
+    this.shown = this.describe();
     const toSamples = (key: keyof DataPlanSummary) =>
-      plans.flatMap(({ sim, [key]: value }) => {
+      this.shown.flatMap(({ sim, [key]: value }) => {
         const number = typeof value === 'string' ? Date.parse(value) / 1000 : value;
         return number === null ? [] : [[{ sim }, number] as const];
       });

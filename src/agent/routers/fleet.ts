@@ -18,6 +18,7 @@ import type { FirmwareVersion } from '../../status/index.ts';
 import type { FleetMinute } from '../../web/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
 import { ROUTER_STATES, type RouterStateName } from '../metrics/self-metrics.ts';
+import { findShown } from '../router-state/router-journal.ts';
 import { isAsked, type LifecycleKeeper, type RouterLifecycle } from './lifecycle-keeper.ts';
 import type { RouterAgent } from './router-agent.ts';
 
@@ -114,7 +115,7 @@ export class Fleet {
   countForPages(): Omit<FleetMinute, 'at'> {
     const counts = { up: 0, down: 0, stale: 0, other: 0 };
     for (const { recorder } of this.routers) {
-      const { reach } = recorder.state;
+      const { reach } = findShown(recorder.state);
       counts[reach === 'up' || reach === 'down' ? reach : 'other']++;
       if (recorder.isStale) counts.stale++;
     }

@@ -14,6 +14,7 @@ import type { LineFeed } from '../views/recent-records.ts';
 import { AdaptiveInterval, type RouterValues } from './adaptive-interval.ts';
 import { ByteAccount } from './byte-account.ts';
 import { DataPlans } from './data-plans.ts';
+import { JournalKeeper, type JournalTerms } from './journal-keeper.ts';
 import { isAsked, type RouterLifecycle } from './lifecycle-keeper.ts';
 import { DOWNLOAD_MS_MAX, LogReading } from './log-reading.ts';
 import { type BackupPlan, RouterBackup } from './router-backup.ts';
@@ -37,6 +38,7 @@ export interface RouterAgentOptions {
   readonly backup: BackupPlan | undefined;
   readonly records: SpoolGuard;
   readonly values: RouterValues;
+  readonly journal: JournalTerms;
   readonly archives: ArchivePool;
   readonly connections: ConnectionLimit;
   /** Called and awaited before each piece of a download: all downloads share the main thread. Default: not called. */
@@ -72,6 +74,7 @@ export class RouterAgent {
   readonly #pace: AdaptiveInterval;
   readonly #bytes: ByteAccount;
   readonly #polling: StatusPolling;
+  readonly #journal: JournalKeeper;
   readonly #logs: LogReading | undefined;
   #lines: LineProcessing;
   readonly #backup: RouterBackup | undefined;
@@ -132,13 +135,14 @@ export class RouterAgent {
       clock,
       lifecycle,
       bytes: () => ({ ...client.wireBytes, budget: bytes.budget }),
-      days: () => bytes,
-      dataPlans: () => plans?.describe() ?? [],
+      account: bytes,
+      plans,
       pace: () => pace.summarize(),
       certificate: () => client.certificate,
       report: (event) => this.#onEvent(event),
     });
     this.recorder = recorder;
+    this.#journal = new JournalKeeper({ ...options.journal, settings, records: options.records, recorder });
     this.#polling = new StatusPolling({
       settings,
       client,
@@ -337,6 +341,9 @@ export class RouterAgent {
       this.#runs.delete(key);
       if (this.#runs.size === 0) this.#client.rest();
       this.#bytes.settle();
+      // Lines that waited at the start are read by now.
+      const isUsual = key === (this.#logs ? this.logsKey : this.statusKey) && !this.hasMoreLogs && !this.hasLogFaults;
+      if (isUsual) this.#bytes.beginSample();
       this.recorder.record({ type: 'limits-read', budget: this.#bytes.budget, retryAfter: this.#client.retryAfter });
     }
   }
@@ -396,6 +403,8 @@ export class RouterAgent {
       this.#poller.renewIdentity();
       this.#logs?.onSession();
     }
+    // At the end of each run, and when none has ended in time.
+    if (event.type === 'limits-read' || event.type === 'quiet') void this.#journal.store();
     this.#options.report(event);
   }
 }

@@ -35,8 +35,6 @@ const COMPLIANCE_KEY = 'compliance';
 const FIELDS_BYTES_MAX = 64 * 1024;
 /** Stored so that a restart does not request resources that the router lacks. */
 const CAPABILITIES_KEY = 'capabilities';
-/** Stored so that another SIM card, operator or device is noticed after a restart. */
-const FACTS_KEY = 'facts';
 const HISTORY_KEY = 'history';
 /** A crash loses at most this much of the history. Milliseconds. */
 const HISTORY_WRITE_MS = 5 * 60_000;
@@ -135,8 +133,6 @@ export class StatusPolling {
   constructor(options: StatusPollingOptions) {
     this.#options = options;
     const { stale_after: staleAfterMs, deadline: deadlineMs } = options.settings.poll;
-    const facts = options.values.read(options.settings.name, FACTS_KEY);
-    if (facts !== undefined) options.recorder.record({ type: 'facts-recalled', text: facts });
     const history = options.values.read(options.settings.name, HISTORY_KEY);
     if (history !== undefined) options.recorder.record({ type: 'history-recalled', text: history });
     // The first writes of a fleet are spread, so all others are.
@@ -216,7 +212,7 @@ export class StatusPolling {
     const { pace } = kept;
     // A budget that slows down the status only has bytes for what is due, and for liveness probes.
     const isShort = budget.pollMultiplier(false) > 1;
-    if (!isConcurrent) bytes.payFrom(budget.statusPart ?? 'status');
+    if (!isConcurrent) bytes.payFrom(budget.statusPart ?? 'status', true);
     try {
       return await poller.pollOnce(signal, {
         intervalMultiplier: (isSlow) =>
@@ -228,16 +224,14 @@ export class StatusPolling {
         holdsValues: (resource) => recorder.holdsValues(resource),
       });
     } finally {
-      bytes.payFrom('common');
+      bytes.payFrom('common', false);
     }
   }
 
   #keepState(): void {
-    const { poller, values, settings, recorder } = this.#options;
+    const { poller, values, settings } = this.#options;
     const state = poller.takeState();
     if (state !== undefined) values.write(settings.name, CAPABILITIES_KEY, state);
-    const { changes } = recorder.state;
-    if (changes.latest.some(({ kind }) => kind !== 'cell')) values.write(settings.name, FACTS_KEY, changes.render());
   }
 
   /** Call it when no poll follows. */

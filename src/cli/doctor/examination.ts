@@ -3,6 +3,7 @@ import type { ConnectionCheck, RouterClient, ShownCertificate } from '../../clie
 import type { RouterSettings } from '../../config/index.ts';
 import type { OffsetEvidence, RouterTime } from '../../logs/index.ts';
 import { explainFailure, RouterReadError } from '../../model/index.ts';
+import type { MonthUse } from '../support/month-use.ts';
 
 export interface Learnt {
   certificate?: ShownCertificate | undefined;
@@ -32,6 +33,7 @@ export interface RouterReport {
   readonly steps: readonly Step[];
   readonly learnt: Readonly<Learnt>;
   readonly durationMs: number;
+  readonly month: MonthUse;
   /** On the wire, TLS included. */
   readonly bytes: { readonly sent: number; readonly received: number };
 }

@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 import { renderCount, renderDay, renderMany } from '../../base/index.ts';
 import { findReportedOffsetMs, judgeRotations } from '../../logs/index.ts';
 import { type CommandIo, renderTable } from '../support/io.ts';
+import { renderMonthUse } from '../support/month-use.ts';
 import type { Learnt, RouterReport, Step, Verdict } from './examination.ts';
 import { renderOffset } from './log-stages.ts';
 
@@ -92,7 +93,7 @@ function gatherAbsent(steps: readonly Step[]): readonly Step[] {
   return steps.flatMap((step) => (step === last ? gathered : isAbsent(step) ? [] : step));
 }
 
-function listFacts({ bytes, durationMs }: RouterReport, learnt: Readonly<Learnt>): string[][] {
+function listFacts({ bytes, durationMs, month }: RouterReport, learnt: Readonly<Learnt>): string[][] {
   const { certificate, account, logs, archives, offset, time, clockOffsetMs } = learnt;
   const total = bytes.sent + bytes.received;
   return [
@@ -116,6 +117,7 @@ function listFacts({ bytes, durationMs }: RouterReport, learnt: Readonly<Learnt>
     ...(total > 0
       ? [['cost', `${renderCount(total)} bytes on the wire (${renderCount(bytes.sent)} sent), ${renderMs(durationMs)}`]]
       : []),
+    ...(month.status > 0 ? [['', `at these intervals ${renderMonthUse(month)}, before new log lines`]] : []),
   ];
 }
 
@@ -186,7 +188,7 @@ function indent(text: string): string {
   return text.replaceAll(/^(?=.)/gm, '  ');
 }
 
-export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, bytes }: RouterReport) {
+export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, month, bytes }: RouterReport) {
   const { certificate, account, offset, time } = learnt;
   const reportedMs = time && findReportedOffsetMs(time);
   return {
@@ -196,6 +198,7 @@ export function toRouterJson({ router, url, verdict, steps, learnt, durationMs, 
     duration_ms: Math.round(durationMs),
     sent_bytes: bytes.sent,
     received_bytes: bytes.received,
+    month_bytes: month,
     steps: steps.map(toStepJson),
     learnt: {
       tls_version: learnt.tlsVersion,

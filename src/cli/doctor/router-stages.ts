@@ -20,6 +20,7 @@ import {
   TIME_RESOURCE,
   toRouterTime,
 } from '../../status/index.ts';
+import { estimateMonth } from '../support/month-use.ts';
 import { createClient, logOut } from '../support/read-config.ts';
 import {
   createCleaner,
@@ -179,6 +180,7 @@ export async function examineRouter(settings: RouterSettings, options: Examinati
     steps: recorder.steps,
     learnt,
     durationMs: clock.monotonic() - startedMs,
+    month: estimateMonth(recorder.steps, settings, hasSinks),
     bytes: {
       sent: probe.wireBytes.sent + client.wireBytes.sent,
       received: probe.wireBytes.received + client.wireBytes.received,

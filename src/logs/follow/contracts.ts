@@ -59,6 +59,9 @@ export interface RecordLog {
   forgetLogs?(router: string, components: readonly string[]): Completion;
 }
 
+/** Log and uid of the record of an event. */
+type OfRecord = Pick<KnownGap, 'component' | 'uid'>;
+
 /** An event reported while the logs of a router are read. */
 export type LogEvent =
   | LineEvent
@@ -81,14 +84,13 @@ export type LogEvent =
   | { readonly type: 'log-caught-up'; readonly component: string; readonly isWaitingForLineEnd: boolean }
   | ({ readonly type: 'log-gap-found' } & KnownGap)
   /** One record `log.gap_end`: the first line after a gap was read. */
-  | {
+  | ({
       readonly type: 'log-gap-ended';
-      readonly component: string;
       readonly gapUid: string;
       /** Time of that line, if it has one. Milliseconds since the Unix epoch. */
       readonly untilUtcMs: number | undefined;
-    }
-  | { readonly type: 'log-reset'; readonly component: string; readonly reason: 'wiped' | 'replaced' }
+    } & OfRecord)
+  | ({ readonly type: 'log-reset'; readonly reason: 'wiped' | 'replaced' } & OfRecord)
   /** Time until the router deletes unread lines at the current growth; `undefined` if the log does not grow. */
   | {
       readonly type: 'log-retention';

@@ -3,7 +3,7 @@ import type { Gap } from '../position/gap.ts';
 import { createPosition, type LogFile, type LogPosition, renderPosition } from '../position/position.ts';
 import { isBusy } from '../reading/errors.ts';
 import type { SeenTexts } from '../reading/file-reading.ts';
-import { renderEvent } from '../records/event-records.ts';
+import { renderEvent, toEventUid } from '../records/event-records.ts';
 import { fromHeldEntry, type LineEvent, type RecordBatch, RecordFrame, renderEntry } from '../records/record-batch.ts';
 import { boundTimes } from '../step/files.ts';
 import {
@@ -280,22 +280,16 @@ export class FollowedLog {
 
   #toEvent(emitted: Emitted): LogEvent | undefined {
     const { component } = this;
+    const { router, clock } = this.run.options;
+    if (emitted.type === 'held' || emitted.type === 'lines') return undefined;
+    const of = { component, uid: toEventUid(router.name, component, emitted) };
     switch (emitted.type) {
       case 'gap':
-        return {
-          type: 'log-gap-found',
-          component,
-          ...toGapFacts(emitted.gap),
-          uid: emitted.uid,
-          foundMs: this.run.options.clock.now(),
-        };
+        return { type: 'log-gap-found', ...of, ...toGapFacts(emitted.gap), foundMs: clock.now() };
       case 'gap-ended':
-        return { type: 'log-gap-ended', component, gapUid: emitted.gap.uid, untilUtcMs: emitted.to.utcMs };
+        return { type: 'log-gap-ended', ...of, gapUid: emitted.gap.uid, untilUtcMs: emitted.to.utcMs };
       case 'reset':
-        return { type: 'log-reset', component, reason: emitted.reason };
-      case 'held':
-      case 'lines':
-        return undefined;
+        return { type: 'log-reset', ...of, reason: emitted.reason };
     }
   }
 

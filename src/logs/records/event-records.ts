@@ -17,13 +17,27 @@ type EventRecord =
   /** The router's clock was set or lost its time before this line. */
   | { readonly type: 'clock-jump'; readonly about: string; readonly offset: number; readonly jump: ClockJump };
 
+/** Returns the uid of the record of an event. */
+export function toEventUid(router: string, component: string, event: EventRecord): string {
+  switch (event.type) {
+    case 'gap':
+      return toGapUid(router, component, event.gap);
+    case 'gap-ended':
+      return renderEventUid('log.gap_end', router, component, event.gap.uid, event.gap.offset);
+    case 'reset':
+      return renderEventUid('log.reset', router, component, `${event.reason}\0${event.from?.uid ?? ''}`, 0);
+    case 'clock-jump':
+      return renderEventUid('log.clock_jump', router, component, event.about, event.offset);
+  }
+}
+
 export function renderEvent(context: EventContext, event: EventRecord): string {
+  const uid = toEventUid(context.router.name, context.component, event);
   switch (event.type) {
     case 'gap': {
       const { gap } = event;
       const { file, offset, reason, from, to, damage } = gap;
       const message = `Log lines are missing: ${GAP_REASONS[reason]}`;
-      const uid = toGapUid(context.router.name, context.component, gap);
       return render({ ...context, file }, 'log.gap', { uid, offset }, message, {
         certainty: gap.certainty,
         reason,
@@ -37,9 +51,9 @@ export function renderEvent(context: EventContext, event: EventRecord): string {
       });
     }
     case 'gap-ended': {
-      const { uid, file, offset } = event.gap;
-      return render({ ...context, file }, 'log.gap_end', { about: uid, offset }, 'The log continues after a gap', {
-        gap_uid: uid,
+      const { uid: gapUid, file, offset } = event.gap;
+      return render({ ...context, file }, 'log.gap_end', { uid, offset }, 'The log continues after a gap', {
+        gap_uid: gapUid,
         to_uid: event.to.uid,
         time_to: renderMoment(event.to.utcMs),
       });
@@ -50,15 +64,15 @@ export function renderEvent(context: EventContext, event: EventRecord): string {
         reason === 'wiped'
           ? 'The log was reset: the router deleted its log files'
           : 'The log was reset: another router answers under this name';
-      return render(context, 'log.reset', { about: `${reason}\0${from?.uid ?? ''}`, offset: 0 }, message, {
+      return render(context, 'log.reset', { uid, offset: 0 }, message, {
         reason,
         last_uid: from?.uid ?? null,
         time_from: renderMoment(from?.utcMs),
       });
     }
     case 'clock-jump': {
-      const { about, offset, jump } = event;
-      return render(context, 'log.clock_jump', { about, offset }, "The router's clock has jumped", {
+      const { offset, jump } = event;
+      return render(context, 'log.clock_jump', { uid, offset }, "The router's clock has jumped", {
         before: renderMoment(jump.beforeUtcMs),
         after: renderMoment(jump.afterUtcMs),
       });
@@ -90,13 +104,10 @@ export function renderRepeat(
 function render(
   context: EventContext,
   event: NonNullable<LogRecord['event']>,
-  place: { readonly offset: number } & ({ readonly about: string } | { readonly uid: string }),
+  { uid, offset }: { readonly uid: string; readonly offset: number },
   message: string,
   details: NonNullable<LogRecord['details']>,
 ): string {
-  const { router, component } = context;
-  const { offset } = place;
-  const uid = 'uid' in place ? place.uid : renderEventUid(event, router.name, component, place.about, offset);
   return JSON.stringify({ ...renderBase(context, message, uid, offset), event, details } satisfies LogRecord);
 }
 

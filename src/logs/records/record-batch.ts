@@ -190,6 +190,7 @@ export type LineEvent =
   | {
       readonly type: 'log-clock-jumped';
       readonly component: string;
+      readonly uid: string;
       readonly beforeUtcMs: number;
       readonly afterUtcMs: number;
     };

@@ -11,7 +11,7 @@ import {
 } from '../position/position.ts';
 import { LineMatcher, MatchTotals, type MessageMatcher } from '../rules/line-matcher.ts';
 import { type DateOrder, isLikeStamp, type Stamp } from '../time/stamp.ts';
-import { renderEvent, renderRepeat } from './event-records.ts';
+import { renderEvent, renderRepeat, toEventUid } from './event-records.ts';
 import { FastPath } from './fast-path.ts';
 import { describeQuirks, isEmptyLine, type RawLine, withoutCarriageReturn } from './line-splitter.ts';
 import { LineTimes, type TimeContext } from './line-times.ts';
@@ -359,10 +359,11 @@ export class RecordBuilder {
       if (!isShown) return;
       this.#waiting.resolveUnsynced(saneUtcMs, 'more');
       this.#flush();
-      this.#batch.records.push(
-        renderEvent(this.#context, { type: 'clock-jump', about: this.#uidPrefix, offset: start, jump }),
-      );
-      this.#batch.events.push({ type: 'log-clock-jumped', component: this.#context.component, ...jump });
+      const { router, component } = this.#context;
+      const event = { type: 'clock-jump', about: this.#uidPrefix, offset: start, jump } as const;
+      this.#batch.records.push(renderEvent(this.#context, event));
+      const uid = toEventUid(router.name, component, event);
+      this.#batch.events.push({ type: 'log-clock-jumped', component, uid, ...jump });
     });
   }
 

@@ -15,9 +15,16 @@ export interface RecordLines extends Iterable<string> {
   readonly packed?: Uint8Array | undefined;
 }
 
+/**
+ * The pseudo log of the events of a router: its records are the events, its position is the journal of the router, a text that
+ * only `agent` reads. Logs of routers have other names.
+ */
+export const EVENTS_LOG = '';
+
 /** The records of one step of one log, and the log's position after it. */
 export interface LogCommit {
   readonly router: string;
+  /** {@link EVENTS_LOG} for events of the router. */
   readonly component: string;
   /** Text that only `logs` reads. */
   readonly position: string;

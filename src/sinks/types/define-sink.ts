@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { z } from 'zod';
 import { renderDuration } from '../../base/index.ts';
+import { LOG_EVENTS, ROUTER_EVENTS } from '../../model/index.ts';
 import {
   accountShape,
   type apiKeyShape,
@@ -86,7 +87,7 @@ const TIMEOUT_MS_MAX = 3_600_000;
 const REPLAY_MS_MAX = 5 * 60_000;
 
 const SEVERITIES = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency', 'none'] as const;
-const EVENTS = ['line', 'log.gap', 'log.gap_end', 'log.repeat', 'log.reset', 'log.clock_jump'] as const;
+const EVENTS = ['line', ...LOG_EVENTS, ...ROUTER_EVENTS] as const;
 
 const commonShape = {
   name: name({ description: 'Unique name of the sink: its label `sink` in metrics, and the key of its position.' }),
@@ -99,15 +100,17 @@ const commonShape = {
   routers: globs('Globs of the routers whose records it gets; a leading `!` excludes.', {
     examples: ['plant-*', 'plant-7'],
   }).prefault(['*']),
-  components: globs('Globs of the components whose records it gets; a leading `!` excludes.').prefault(['*']),
+  components: globs(
+    'Globs of the components whose records it gets; a leading `!` excludes. Events of routers have none: `events` selects them alone.',
+  ).prefault(['*']),
   severities: globs(
     `Globs of the severities that it gets; a leading \`!\` excludes. They are ${listWords(SEVERITIES)}, which stands for records without one.`,
     { examples: ['error', 'debug'], words: SEVERITIES },
   ).prefault(['*']),
   events: globs(
     `Globs of the kinds of records that it gets; a leading \`!\` excludes. They are ${listWords(EVENTS)}; \`line\` stands for all that is no event.`,
-    { examples: ['log.*', 'line'], words: EVENTS },
-  ).prefault(['*']),
+    { examples: ['log.*', 'router.*'], words: EVENTS },
+  ).prefault(['line', 'log.*']),
 };
 
 function listWords(words: readonly string[]): string {

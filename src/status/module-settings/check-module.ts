@@ -103,9 +103,9 @@ const KEYS_BY_TYPE: Readonly<
   >
 > = {
   gauge: { needs: ['value'], lacks: KEYS_OF_STATES },
-  counter: { needs: ['value'], lacks: KEYS_OF_STATES },
-  info: { needs: ['labels'], lacks: ['pattern', ...KEYS_OF_NUMBERS, ...KEYS_OF_STATES] },
-  stateset: { needs: ['value', 'states'], lacks: KEYS_OF_NUMBERS },
+  counter: { needs: ['value'], lacks: ['good', ...KEYS_OF_STATES] },
+  info: { needs: ['labels'], lacks: ['good', 'pattern', ...KEYS_OF_NUMBERS, ...KEYS_OF_STATES] },
+  stateset: { needs: ['value', 'states'], lacks: ['good', ...KEYS_OF_NUMBERS] },
 };
 
 const FORMS_WITH_PART: ReadonlySet<unknown> = new Set(['list', 'fraction']);

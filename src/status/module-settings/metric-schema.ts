@@ -20,6 +20,8 @@ import { COUNT, FIELD_CHARS_MAX, isLabelSource, SOURCE_VARIABLES } from './gramm
 const METRIC_STATES_MAX = 64;
 /** Texts of one field that have a meaning. */
 const METRIC_TEXTS_MAX = 256;
+/** Rows of pages are narrow. */
+const TITLE_CHARS_MAX = 24;
 /** The highest bit of the whole numbers that a double holds exactly. */
 const VALUE_BIT_MAX = 52;
 /** Numbers in one text. */
@@ -133,6 +135,17 @@ export const metricSchema = section('One metric.', {
   help: help(
     'What the metric says, for people. The same in every module that has the metric. The fields and resources that it is polled from are added.',
   ),
+  label: checked(
+    { description: 'What the value is called on pages, such as `Signal`; the help is its tooltip. Default: the name.' },
+    'a short text on one line, not blank',
+    TITLE_CHARS_MAX,
+    (value) => value.trim() !== '' && !/\p{Cc}/u.test(value),
+  ).optional(),
+  good: wholeNumber(
+    { description: 'Which of 0 and 1 is good: pages mark the other one. Only for a `gauge`. Default: neither.' },
+    0,
+    1,
+  ).optional(),
   type: choice(
     {
       description:

@@ -7,12 +7,14 @@ import { answerJson, answerList } from '../server/answers.ts';
 import { type Handler, isOwnAlone, type WebContext, type WebDependencies } from '../server/context.ts';
 import {
   answerForOther,
+  collectEvents,
   collectFleet,
   collectLogs,
   collectRecords,
   type FleetContent,
   withoutCredentials,
 } from '../whole-fleet.ts';
+import { parseEventQuery } from './events.ts';
 import { isSelective, parseRecordQuery, type RecordPage, toFleetQuery } from './logs.ts';
 import type { ListedRouter } from './routers.ts';
 
@@ -36,6 +38,7 @@ export function createApiHandlers(dependencies: ApiDependencies): Readonly<Recor
     '/api/v1/routers/:name/records': (context) => answerRecordsOfRouter(content, context),
     '/api/v1/records': (context) => answerRecords(dependencies, context),
     '/api/v1/logs': (context) => answerLogs(dependencies, context),
+    '/api/v1/events': (context) => answerEvents(dependencies, context),
     '/api/v1/dead-letters': (context) => answerLetters(content, context),
     '/api/v1/dead-letters/:id': (context) => answerLetter(content, context),
     '/api/v1/process': async (context) => answerJson(context, await content.describeProcess()),
@@ -106,6 +109,14 @@ async function answerLogs(dependencies: ApiDependencies, context: WebContext): P
   if (isOwnAlone(context)) return answerList(context, 'logs', dependencies.content.listLogs());
   const { values, faults } = await collectLogs(dependencies);
   return answerList(context, 'logs', values, toUnanswered(faults));
+}
+
+async function answerEvents(dependencies: ApiDependencies, context: WebContext): Promise<Response> {
+  const query = parseEventQuery((name) => context.req.query(name));
+  if (!query) return context.json({ error: 'since must be a time as in 2026-11-29T12:00:00Z' }, 400);
+  if (isOwnAlone(context)) return answerList(context, 'events', dependencies.content.listEvents(query));
+  const { events, faults } = await collectEvents(dependencies, query);
+  return answerList(context, 'events', events, toUnanswered(faults));
 }
 
 async function answerLetters(content: ApiContent, context: WebContext): Promise<Response> {

@@ -69,6 +69,10 @@ export interface ModuleValues {
 export interface FamilyValues {
   readonly name: string;
   readonly help: string;
+  /** Short name of the module; null without one. */
+  readonly label: string | null;
+  /** Which value of a gauge is good; null: neither. */
+  readonly good: 0 | 1 | null;
   readonly type: 'gauge' | 'counter' | 'info' | 'stateset';
   /** Unit in the router's answer; null without one. The unit of the samples is in the name. */
   readonly unit: string | null;
@@ -116,8 +120,10 @@ interface RouterBytes {
   /** End of the pause by the budget; null without one. */
   readonly logsPausedUntil: string | null;
   readonly statusPausedUntil: string | null;
-  /** The last 62 days (UTC), today first. */
-  readonly days: readonly { readonly day: string; readonly bytes: number }[];
+  /** The last 62 days (UTC), today first. `status`: of polls, the others are of logs and backups; null before they were told apart. */
+  readonly days: readonly { readonly day: string; readonly bytes: number; readonly status: number | null }[];
+  /** What 30 days cost at the rate since then; null before enough was seen. */
+  readonly month: { readonly status: number; readonly logs: number; readonly since: string } | null;
 }
 
 /** A data plan in its billing period; null before the first reading of a cellular interface. */

@@ -73,6 +73,22 @@ const rateSchema = z.object({
   transmitBytesPerSecond: z.number().nullable(),
 });
 
+/** Traffic of a router. Null = not known, or no data plan. */
+export type UseSummary = z.output<typeof useSchema>;
+const useSchema = z.object({
+  /** Bytes of the agent with the router in this month (UTC). */
+  agent: z.number(),
+  /** What the agent uses in 30 days at its rate so far. */
+  agentForecast: z.number().nullable(),
+  /** All traffic of the cellular interfaces in the billing periods of its data plans, and their sum at the end of them. */
+  used: z.number().nullable(),
+  limit: z.number().nullable(),
+  forecast: z.number().nullable(),
+});
+
+/** Traffic of nothing. */
+export const NO_USE: UseSummary = { agent: 0, agentForecast: null, used: null, limit: null, forecast: null };
+
 /** A failure of one router. */
 export type RouterFailureSummary = z.output<typeof failureSchema>;
 const failureSchema = z.object({
@@ -137,11 +153,7 @@ const routerSchema = z.object({
   bytesToday: z.number(),
   /** Allowed per day (UTC); null without a budget. */
   byteBudget: z.number().nullable(),
-  /**
-   * What its data plans will have used at the end of their billing periods, and their limits. Without a plan, the bytes of the agent in
-   * 30 days at the rate of the last days, and the limit is null. Null before there is a rate.
-   */
-  forecast: z.object({ bytes: z.number(), limit: z.number().nullable() }).nullable(),
+  use: useSchema.prefault(NO_USE),
   /** Firmware version of the first board. */
   firmware: text.nullable(),
   /** Last reported values; kept while the router is down. */

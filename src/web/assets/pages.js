@@ -187,7 +187,7 @@ const stopLive = (text) => {
 const loadLines = async () => {
   const answer = await fetch(location.href).catch(() => null);
   const text = answer?.ok ? await answer.text() : '';
-  const lines = [...new DOMParser().parseFromString(text, 'text/html').querySelectorAll('#live .lines > li')];
+  const lines = [...new DOMParser().parseFromString(text, 'text/html').querySelectorAll('#live .lines > li[data-uid]')];
   // Oldest first; toReversed() is missing in browsers of 2022.
   while (lines.length > 0) putLine(lines.pop().outerHTML);
 };

@@ -12,6 +12,7 @@ import {
   renderShortSpell,
   toShown,
 } from './html.ts';
+import { isOver } from './money.ts';
 import {
   hasCurrentValues,
   renderLabels,
@@ -194,20 +195,21 @@ function renderName(router: RouterSummary, base: string, nowMs: number): Html {
   )}</dl></details>`;
 }
 
-function toUsed({ bytesToday, byteBudget, forecast }: RouterSummary): string {
-  const today =
-    byteBudget === null ? renderBytes(bytesToday) : `${renderBytes(bytesToday)} of ${renderBytes(byteBudget)}`;
-  if (forecast === null) return today;
-  const { bytes, limit } = forecast;
-  const month = limit === null ? 'in 30 days at this rate' : `of ${renderBytes(limit)} at the end of the data plan`;
-  return `${today}; ${renderBytes(bytes)} ${month}`;
+function toUsed({ bytesToday, byteBudget, use }: RouterSummary): string {
+  const today = renderBytes(bytesToday) + (byteBudget === null ? '' : ` of ${renderBytes(byteBudget)}`);
+  const { forecast, limit, agentForecast } = use;
+  if (forecast !== null) {
+    return `${today}; ${renderBytes(forecast)} of ${renderBytes(limit ?? 0)} at the end of the data plan`;
+  }
+  return agentForecast === null ? today : `${today}; about ${renderBytes(agentForecast)} in 30 days`;
 }
 
-function renderUsed({ bytesToday, byteBudget, forecast }: RouterSummary): Html | string {
+/** The forecast of the data plan, else that of the agent's own bytes. */
+function renderUsed({ bytesToday, byteBudget, use }: RouterSummary): Html | string {
   const share = byteBudget === null ? 0 : bytesToday / byteBudget;
   const words = `${renderBytes(bytesToday)}${byteBudget === null ? '' : ` (${Math.round(share * 100)} %)`}`;
   const today = share < BUDGET_SHARE_HIGH ? words : html`<strong class="warn">${words}</strong>`;
-  if (forecast === null) return today;
-  const isOver = forecast.limit !== null && forecast.bytes > forecast.limit;
-  return html`${today} / <span class="${isOver ? 'warn' : 'soft'}">${renderBytes(forecast.bytes)}</span>`;
+  const month = use.forecast ?? use.agentForecast;
+  const tone = isOver(use) ? 'warn' : 'soft';
+  return month === null ? today : html`${today} / <span class="${tone}">${renderBytes(month)}</span>`;
 }

@@ -10,6 +10,7 @@ import { FILTERS, renderFilters } from './fleet-filters.ts';
 import { FLEET_SORTS, type FleetView, viewFleet } from './fleet-view.ts';
 import { type Html, html, renderLength, toShown } from './html.ts';
 import { type Page, type PageBody, renderAlone, renderMissing } from './layout.ts';
+import { renderMoney } from './money.ts';
 import { renderOutage } from './outage.ts';
 import { renderBand } from './router-facts.ts';
 import { renderFittingTable, renderFound, renderPager } from './table.ts';
@@ -176,7 +177,7 @@ ${await renderFittingTable({
   empty: total === 0 ? 'No router is configured.' : 'No router matches.',
   className: 'fleet',
 })}
-${renderPager(page, query)}${shards?.cluster ? renderCluster(shards.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}${renderRuns(sumRuns(processes.map(({ value }) => value.runs)))}`;
+${renderPager(page, query)}${renderMoney(view.use)}${shards?.cluster ? renderCluster(shards.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}${renderRuns(sumRuns(processes.map(({ value }) => value.runs)))}`;
 }
 
 /** The states of the matching routers as one bar, and parts of these; those without a router are left out. */

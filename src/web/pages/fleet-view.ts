@@ -11,6 +11,7 @@ import {
   listFacetValues,
 } from './facets.ts';
 import { FILTERS, isRebooted } from './fleet-filters.ts';
+import { addUse, type FleetUse, NO_FLEET_USE } from './money.ts';
 import { type DownRouter, findOutage, type Outage } from './outage.ts';
 import { rankSignal, STATE_NAMES } from './router-facts.ts';
 import {
@@ -42,6 +43,8 @@ export interface FleetView {
   /** The worst first, at most {@link SITES_MAX}. */
   readonly sites: readonly Site[];
   readonly page: TablePage<ListedRouter>;
+  /** Traffic of the matching routers. */
+  readonly use: FleetUse;
 }
 
 /** The routers of one site. */
@@ -122,7 +125,7 @@ export async function viewFleet(
   const found: Ranked[] = [];
   const parts = new Set(filters.flatMap(([key, { partOf }]) => (partOf === undefined ? [] : key)));
   const routersDown: DownRouter[] = [];
-  let [total, matching] = [0, 0];
+  let [total, matching, use] = [0, 0, NO_FLEET_USE];
   await forEachYielding(content.listRouters(), (one) => {
     const router = withoutCredentials(one);
     total++;
@@ -138,7 +141,10 @@ export async function viewFleet(
       else members.set(site, [router.name]);
     }
     const isFound = hasFacets(router) && (query.search === '' || isMatch(listTexts(router)));
-    if (isFound) matching++;
+    if (isFound) {
+      matching++;
+      use = addUse(use, router);
+    }
     for (const [key, { fits, partOf }] of filters) {
       if (!fits(router, nowMs)) continue;
       wholeCounts[key] = (wholeCounts[key] ?? 0) + 1;
@@ -165,6 +171,7 @@ export async function viewFleet(
     sites: await viewSites(content, facets.site, members),
     outage: findOutage({ total, routersDown, facets }),
     page: { rows, ...page },
+    use,
   };
 }
 

@@ -59,7 +59,7 @@ ${page.fault === null ? '' : html`<div class="notice"><p><strong>The lines canno
       : ''
   }
 <ol class="lines${router === undefined ? '' : ' own'}">
-${page.records.map((line) => renderLine(line, ends, view))}</ol></div>
+${page.records.map((line, index) => html`${renderDay(line, page.records[index - 1])}${renderLine(line, ends, view)}`)}</ol></div>
 ${router === undefined ? '' : renderPaging(page, query)}`;
 }
 
@@ -174,6 +174,15 @@ function findEnds(records: readonly LogLine[]): GapEnds {
     else if (gap && event === 'log.gap') fromOf.set(uid, gap);
   }
   return { toOf, fromOf };
+}
+
+/** Before the first line of another day than the one above. */
+function renderDay({ time }: LogLine, above: LogLine | undefined): Html | string {
+  const day = time.slice(0, 10);
+  return above === undefined || above.time.startsWith(day)
+    ? ''
+    : html`<li class="day">${day}</li>
+`;
 }
 
 /** Renders one line, or a gap with both its ends. */

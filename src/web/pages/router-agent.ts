@@ -1,13 +1,18 @@
 import { renderBytes, renderCount, renderMany } from '../../base/index.ts';
 import { POLL_STEPS, type PollStep } from '../../model/index.ts';
-import type { PaceSummary, PollSummary, ResourceSummary, RouterDetail } from '../api/router-detail.ts';
+import type { DataPlanSummary, PaceSummary, PollSummary, ResourceSummary, RouterDetail } from '../api/router-detail.ts';
 import { type Html, html, NOTHING, renderAgo, renderLength, renderMoment, toShown } from './html.ts';
+import { renderMonth } from './money.ts';
 import { renderLabels, renderStep } from './router-facts.ts';
 import { renderHours } from './router-overview.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** Renders what the agent does with a router: steps, polls, resources, session, certificate and bytes. */
-export function renderAgentView(router: RouterDetail, range: string, nowMs: number): Html {
+export function renderAgentView(
+  router: RouterDetail,
+  { range, config }: { readonly range: string; readonly config: string },
+  nowMs: number,
+): Html {
   return html`<h2>Connection steps</h2>
 ${renderSteps(router)}
 ${renderHours(router, 'agent', range, ['response', 'lag'])}
@@ -16,7 +21,11 @@ ${renderTable({ caption: 'Last polls; failed ones are kept longer', columns: cre
 <h2>Resources</h2>
 ${renderTable({ caption: 'Resources', columns: RESOURCE_COLUMNS, rows: router.resources, empty: 'No resource was read yet.' })}
 <h2>Session and bytes</h2>
-${renderFacts(router, nowMs)}`;
+${renderFacts(router, nowMs)}
+<details id="bytes"><summary>Bytes by kind and day</summary>
+${renderTable({ caption: 'Bytes by day (UTC)', columns: DAY_COLUMNS, rows: router.bytes.days, empty: '' })}</details>
+<details id="config"><summary>Settings: the running configuration, with defaults and without secrets</summary>
+<pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
 }
 
 /** Typical response time, and how much less often a slow router is polled. */
@@ -69,6 +78,26 @@ const RESOURCE_COLUMNS: readonly Column<ResourceSummary>[] = [
   { title: 'Error or finding', kind: 'wide', cell: ({ error, finding }) => toShown(error ?? finding ?? '') },
 ];
 
+const DAY_COLUMNS: readonly Column<RouterDetail['bytes']['days'][number]>[] = [
+  { title: 'Day', cell: ({ day }) => day },
+  { title: 'Status', kind: 'number', cell: ({ status }) => (status === null ? NOTHING : renderBytes(status)) },
+  {
+    title: 'Logs and backups',
+    kind: 'number',
+    cell: ({ bytes, status }) => (status === null ? NOTHING : renderBytes(Math.max(0, bytes - status))),
+  },
+  { title: 'All', kind: 'number', cell: ({ bytes }) => renderBytes(bytes) },
+];
+
+function renderPlan({ sim, limit, used, periodStart, forecast, day, median }: DataPlanSummary): Html {
+  if (used === null)
+    return html`<dt>Data plan <bdi>${toShown(sim, 60)}</bdi></dt><dd>${renderBytes(limit)}, not read yet</dd>`;
+  const usual = median === null ? '' : `, ${renderBytes(median)} on a usual day`;
+  const end = forecast === null ? NOTHING : renderBytes(forecast);
+  return html`<dt>Data plan <bdi>${toShown(sim, 60)}</bdi></dt><dd>${renderBytes(used)} of ${renderBytes(limit)} since ${periodStart?.slice(0, 10)}, <span class="${(forecast ?? 0) > limit ? 'warn' : 'good'}">${end} forecast</span>; today ${renderBytes(day ?? 0)}${usual}</dd>
+`;
+}
+
 function createPollColumns(nowMs: number): readonly Column<PollSummary>[] {
   return [
     { title: 'Start', cell: ({ at }) => renderMoment(at) },
@@ -93,8 +122,12 @@ function renderPause(what: string, until: string | null): Html | string {
   return until === null ? '' : html`, <span class="warn">${what} paused until</span> ${renderMoment(until)}`;
 }
 
-function renderFacts({ url, labels, certificate, session, bytes, pace }: RouterDetail, nowMs: number): Html {
+function renderFacts(
+  { url, labels, certificate, session, bytes, pace, use, dataPlans }: RouterDetail,
+  nowMs: number,
+): Html {
   const { budget, usedToday, stretch, logsPausedUntil, statusPausedUntil } = bytes;
+  const month = renderMonth(bytes.month, nowMs);
   const until = certificate && (Date.parse(certificate.notAfter) - nowMs) / 1000;
   return html`<dl>
 <dt>Address</dt><dd>${toShown(url)}</dd>
@@ -109,5 +142,7 @@ ${renderMany(session.logins, 'login')}, ${renderCount(session.loginFailures)} fa
       ? ', no budget'
       : html` of ${renderBytes(budget)} <meter aria-label="Share of the byte budget" min="0" max="${budget}" value="${Math.min(usedToday, budget)}"></meter>${stretch > 1 ? `, intervals ${stretch} times as long` : ''}${renderPause('logs', logsPausedUntil)}${renderPause('polls', statusPausedUntil)}`
   }</dd>
-</dl>`;
+<dt>Bytes this month</dt><dd>${renderBytes(use.agent)}</dd>
+<dt>Bytes a month</dt><dd>${month === '' ? 'not enough seen yet' : month}</dd>
+${dataPlans.map(renderPlan)}</dl>`;
 }

@@ -1,6 +1,7 @@
 import { renderMany } from '../../base/index.ts';
 import type { FamilyValues, RouterDetail } from '../api/router-detail.ts';
 import { type Html, html, renderBitRate, renderLength, renderMoment, toShown } from './html.ts';
+import { describeUse } from './money.ts';
 import { type HistorySeries, POINT_S, renderHistory } from './plots.ts';
 import {
   gradeSignal,
@@ -11,6 +12,7 @@ import {
   SIGNAL_UNITS,
   type SignalKind,
 } from './router-facts.ts';
+import { findCurrent } from './value-table.ts';
 
 type Sample = FamilyValues['samples'][number] &
   Pick<FamilyValues, 'ageSeconds'> & {
@@ -41,6 +43,7 @@ export function renderOverview(router: RouterDetail, range: string): Html {
     renderTile('Traffic', 'network', ...describeTraffic(router)),
     renderTile('Supply', 'device', ...describeSupply(router)),
     renderTile('Uptime', 'device', ...describeUptime(router)),
+    renderTile('Data', 'agent', ...describeUse(router)),
     renderTile('Logs', 'positions', ...describeLogs(router)),
   ];
   return html`<ul class="tiles">${tiles}</ul>
@@ -188,6 +191,8 @@ export function renderModems(router: RouterDetail): Html | string {
     const technology = of('router_modem_access_technology', modem);
     const card = of('router_modem_used_sim', modem);
     const online = of('router_modem_online', modem);
+    const works = of('router_modem_sim_ok', modem);
+    const attempts = of('router_modem_pin_retries', modem);
     const signals = SIGNALS.flatMap(([kind, family]) => {
       const sample = of(family, modem);
       return sample ? [{ kind, sample }] : [];
@@ -195,7 +200,9 @@ export function renderModems(router: RouterDetail): Html | string {
     const operator = info?.labels['provider_name'] ?? info?.labels['provider'];
     return html`<section><h2>Modem <bdi>${toShown(modem, 60)}</bdi></h2>
 <dl>${renderFact('Operator', operator, info)}${renderFact('Technology', technology?.labels['access_technology'], technology)}${renderFact('SIM', card?.labels['used_sim'], card)}${
-      online ? html`<dt>Data session</dt><dd>${renderOnline(online)}${renderAge(online)}</dd>` : ''
+      works ? html`<dt>SIM works</dt><dd>${renderGood(works, 'yes', 'no')}${renderAge(works)}</dd>` : ''
+    }${renderFact('PIN attempts left', attempts && String(attempts.value), attempts)}${
+      online ? html`<dt>Data session</dt><dd>${renderGood(online, 'online', 'offline')}${renderAge(online)}</dd>` : ''
     }${signals.map(
       ({ kind, sample }) =>
         html`<dt>${kind.toUpperCase()}</dt><dd>${renderSignal({ kind, value: sample.value }, sample.isCurrent)}${renderAge(sample)}</dd>`,
@@ -204,8 +211,8 @@ export function renderModems(router: RouterDetail): Html | string {
   })}</div>`;
 }
 
-function renderOnline({ value, isCurrent }: Sample): Html {
-  const word = value === 1 ? 'online' : 'offline';
+function renderGood({ value, isCurrent }: Sample, good: string, bad: string): Html {
+  const word = value === 1 ? good : bad;
   if (!isCurrent) return html`<span class="soft">last ${word}</span>`;
   return value === 1 ? html`<span class="good">${word}</span>` : html`<strong class="warn">${word}</strong>`;
 }
@@ -229,13 +236,12 @@ function renderAge(sample: Sample | undefined): Html | string {
 }
 
 function findSamples(router: RouterDetail, family: string): readonly Sample[] {
-  const { values, resources } = router;
-  return values.flatMap(({ families }) =>
+  const isCurrent = findCurrent(router);
+  return router.values.flatMap(({ families }) =>
     families
       .filter(({ name }) => name === family)
-      .flatMap(({ samples, ageSeconds, resource }) => {
-        const isFailing = resources.some((one) => one.resource === resource && one.state === 'failed');
-        return samples.map((sample) => ({ ...sample, ageSeconds, isCurrent: hasCurrentValues(router) && !isFailing }));
-      }),
+      .flatMap(({ samples, ageSeconds, resource }) =>
+        samples.map((sample) => ({ ...sample, ageSeconds, isCurrent: isCurrent(resource) })),
+      ),
   );
 }

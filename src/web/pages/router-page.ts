@@ -1,7 +1,9 @@
 import { explainFailure, type LifecycleState } from '../../model/index.ts';
+import { EVENTS_MAX, type EventSummary } from '../api/events.ts';
 import { parseRecordQuery, type RecordPage, type RecordQuery, toFleetQuery } from '../api/logs.ts';
 import type { RouterDetail } from '../api/router-detail.ts';
 import { answerForOther, type FleetContent, withoutCredentials } from '../whole-fleet.ts';
+import { renderEvents } from './events-table.ts';
 import { type Html, html, renderAgo, renderAtLeast, renderMoment, renderSince, renderSpell, toShown } from './html.ts';
 import { type Page, toHref } from './layout.ts';
 import { renderLine } from './log-lines.ts';
@@ -12,7 +14,7 @@ import { parseRange, renderModems, renderOverview } from './router-overview.ts';
 import { renderValues } from './value-table.ts';
 
 /** The content of a router's page. */
-export interface RouterPageContent extends Pick<FleetContent, 'describeShards' | 'readRecords'> {
+export interface RouterPageContent extends Pick<FleetContent, 'describeShards' | 'readRecords' | 'listEvents'> {
   /** Everything known about one router; `undefined` if it is not configured. */
   describeRouter(name: string): RouterDetail | undefined;
   /** The running configuration of one router, as YAML without secrets; `undefined` if it is not configured. */
@@ -22,7 +24,7 @@ export interface RouterPageContent extends Pick<FleetContent, 'describeShards' |
 }
 
 const NO_RECORDS: RecordPage = { records: [], next: null, searchedTo: null, fault: null };
-/** Lines on the overview. */
+/** Lines and events on the overview. */
 const LAST_LINES = 10;
 
 /** Parts of the page, each with an address. */
@@ -32,6 +34,7 @@ const VIEWS = {
   modem: 'Modem',
   device: 'Device',
   logs: 'Logs',
+  events: 'Events',
   configuration: 'Configuration',
   agent: 'Agent',
 } as const;
@@ -54,9 +57,10 @@ export const routerPage: Page<RouterPageContent> = {
     const view = wanted === 'positions' || Object.hasOwn(VIEWS, wanted) ? (wanted as View) : 'overview';
     const query = { ...(view === 'overview' ? toFleetQuery(LAST_LINES) : parseRecordQuery(context)), router: name };
     const page = view === 'logs' || view === 'overview' ? await content.readRecords(query) : NO_RECORDS;
-    const config = view === 'configuration' ? (content.renderRouterConfig(name) ?? '') : '';
+    const events = content.listEvents({ router: name, max: EVENTS_MAX });
+    const config = view === 'agent' ? (content.renderRouterConfig(name) ?? '') : '';
     const range = parseRange(context.req.query('range'));
-    const shown = { view, range, config, page, query, canPoll, grafana: content.findGrafana() };
+    const shown = { view, range, config, events, page, query, canPoll, grafana: content.findGrafana() };
     return { title: router.name, main: renderRouter(withoutCredentials(router), shown, base, clock.now()) };
   },
 };
@@ -66,6 +70,7 @@ interface RouterView {
   /** Of charts. */
   readonly range: string;
   readonly config: string;
+  readonly events: readonly EventSummary[];
   readonly page: RecordPage;
   readonly query: RecordQuery;
   readonly grafana: string | undefined;
@@ -102,17 +107,21 @@ function renderHead(router: RouterDetail, { canPoll, grafana }: RouterView, base
   ];
   // An address may come from a list of another system.
   const link = /^https?:\/\//.test(url) ? html`<a href="${url}" rel="noreferrer">Web interface</a>, ` : '';
-  return html`<h1>${name}</h1>
-<p class="head">${renderState(router)}${state}. <span class="soft">${facts.flatMap((fact) => (fact ? [toShown(fact, 120)] : [])).join(' · ')}${lastSuccess === null ? '' : html`. Values of ${renderAgo(lastSuccess, nowMs)}`}.</span>
-${link}<a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>, <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>${renderDashboards(grafana, name)}</p>
-${canPoll ? renderPollButton(name, base) : ''}`;
+  return html`<div class="head"><h1>${name}</h1>
+<p>${renderState(router)}${state}. <span class="soft">${facts.flatMap((fact) => (fact ? [toShown(fact, 120)] : [])).join(' · ')}${lastSuccess === null ? '' : html`. Values of ${renderAgo(lastSuccess, nowMs)}`}.</span></p>
+<p>${link}<a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>, <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>${renderDashboards(grafana, name)}</p>
+${canPoll ? renderActions(router, base) : ''}</div>`;
 }
 
 function renderView(router: RouterDetail, shown: RouterView, base: string, nowMs: number): Html | string {
-  const { view, range, page, query, grafana, config } = shown;
+  const { view, range, page, query, grafana, config, events } = shown;
+  const how = { showRouter: false, base, nowMs };
   switch (view) {
     case 'overview':
       return html`${renderOverview(router, range)}
+<h2>Last events</h2>
+${renderEvents(events.slice(0, LAST_LINES), how)}
+<p><a href="?view=events">All events</a></p>
 <h2>Last lines</h2>
 <ol class="lines own">
 ${page.records.map((line) => renderLine(line, undefined, { router: router.name, base }))}</ol>
@@ -120,26 +129,33 @@ ${page.records.map((line) => renderLine(line, undefined, { router: router.name, 
     case 'logs':
     case 'positions':
       return renderRouterLogs(router, { isPositions: view === 'positions', page, query, grafana }, base, nowMs);
-    case 'configuration':
-      return html`${renderValues(router, view)}
-<h2>Settings of the agent</h2>
-<details id="config"><summary>The running configuration, with defaults and without secrets</summary>
-<pre tabindex="0" role="region" aria-label="Configuration of the router">${config}</pre></details>`;
+    case 'events':
+      return html`<p class="help">Events of the last 30 days, the newest first; at most 100 are kept, fewer in a fleet of more than 2,000 routers.</p>
+${renderEvents(events, how)}`;
     case 'agent':
-      return renderAgentView(router, range, nowMs);
+      return renderAgentView(router, { range, config }, nowMs);
     case 'modem':
       return html`${renderModems(router)}
 ${renderValues(router, view)}`;
     case 'network':
     case 'device':
+    case 'configuration':
       return renderValues(router, view);
   }
 }
 
+/** Hours of a maintenance to choose from. */
+const HOURS = [1, 4, 24, 72] as const;
+
 /** Works without scripts; the age of the values limits how often it polls. */
-function renderPollButton(name: string, base: string): Html {
-  return html`<form method="post" action="${base}-/poll?router=${encodeURIComponent(name)}"><button>Poll now</button>
-<span class="soft">unless its values are less than 10 s old or its byte budget is used up</span></form>`;
+function renderActions({ name, lifecycle: { state, setBy } }: RouterDetail, base: string): Html {
+  const router = encodeURIComponent(name);
+  const choice = html`<label for="hours" class="unseen">Length of the maintenance</label>
+<select name="hours" id="hours">${HOURS.map((hours) => html`<option value="${hours}">${hours} h</option>`)}</select> <button>Maintenance</button>`;
+  const end = html`<input type="hidden" name="hours" value="0"><button>End maintenance</button>`;
+  const canRest = setBy !== 'configuration' && (state === 'active' || state === 'maintenance');
+  return html`<form method="post" action="${base}-/poll?router=${router}"><button title="Unless its values are less than 10 s old or its byte budget is used up">Poll now</button></form>
+${canRest ? html`<form method="post" action="${base}-/maintenance?router=${router}">${state === 'active' ? choice : end}</form>` : ''}`;
 }
 
 function renderDashboards(grafana: string | undefined, name: string): Html | string {

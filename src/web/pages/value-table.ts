@@ -1,11 +1,11 @@
-import { renderBytes, renderCount } from '../../base/index.ts';
+import { renderBytes, renderCount, renderMany } from '../../base/index.ts';
 import type { FamilyValues, ModuleValues, RouterDetail } from '../api/router-detail.ts';
 import type { InterfaceRate } from '../api/routers.ts';
 import { type Html, html, NOTHING, renderBitRate, renderLength, renderMoment, toSentence, toShown } from './html.ts';
 import { hasCurrentValues } from './router-facts.ts';
 import { type Column, renderTable } from './table.ts';
 
-/** Up to so many rows are shown as lists with the whole help; more as a table. */
+/** Up to so many rows are shown as lists; more as a table. */
 const LISTS_MAX = 2;
 /** Shipped modules by the part of the page that shows them; `device` also shows all others, such as modules of users. */
 const MODULES: Readonly<Record<string, readonly string[]>> = {
@@ -29,50 +29,61 @@ const EMPTY: Readonly<Record<string, string>> = {
   configuration: 'The router has reported no profile.',
 };
 const RECEIVED = 'router_interface_receive_bytes_total';
+const CHANGES = 'router_config_changes_total';
+const POSITION = 'router_wan_chain_member_info position';
 
-const EXPIRED = html` class="expired"`;
+/** Values as old as this say so: those of slow modules. Seconds. */
+const AGE_SHOWN_S = 600;
 
 /** Renders the reported values of one part of the page by module. User modules need no code of their own. */
 export function renderValues(router: RouterDetail, view: string): Html | string {
-  const { values, resources, interfaceRates } = router;
   const all = Object.values(MODULES).flat();
   const own = MODULES[view] ?? [];
   const rank = (module: string) => (own.includes(module) ? own.indexOf(module) : own.length);
-  const shown = values
+  const shown = router.values
     .filter(({ module }) => own.includes(module) || (view === 'device' && !all.includes(module)))
     .toSorted((a, b) => rank(a.module) - rank(b.module));
-  const expired = new Set(
-    resources.filter(({ state }) => state === 'failed' || !hasCurrentValues(router)).map(({ resource }) => resource),
-  );
   if (shown.length === 0) return html`<p class="soft">${EMPTY[view] ?? ''}</p>`;
   return html`<div class="values">
-${shown.map((module) => renderModule(module, expired, interfaceRates))}
+${shown.map((module) => renderModule(module, router))}
 </div>`;
 }
 
-function renderModule(
-  { module, help, families }: ModuleValues,
-  expired: ReadonlySet<string>,
-  rates: readonly InterfaceRate[],
-): Html {
+function renderModule({ module, help, families }: ModuleValues, router: RouterDetail): Html {
   const name = toShown(module.replaceAll('_', ' '));
-  return html`<section><h2>${TITLES[module] ?? toSentence(name)}</h2>
+  const isCurrent = findCurrent(router);
+  const ages = families.flatMap(({ ageSeconds, resource }) =>
+    ageSeconds === null || (isCurrent(resource) && ageSeconds < AGE_SHOWN_S) ? [] : [ageSeconds],
+  );
+  const age =
+    ages.length === 0 ? '' : html` <span class="soft">· last read ${renderLength(Math.max(...ages))} ago</span>`;
+  return html`<section><h2>${TITLES[module] ?? toSentence(name)}${age}</h2>
 ${help === '' ? '' : html`<p class="soft">${toShown(help)}</p>`}
-${createValueTables(families, expired).map((table) => renderValueTable(withRates(table, rates), name))}
+${createValueTables(families, isCurrent).map((table) => renderValueTable(withRates(table, router.interfaceRates), name))}
 </section>
 `;
+}
+
+/** Returns whether the values of a resource are current: the router is up, and the last read did not fail. */
+export function findCurrent(router: RouterDetail): (resource: string) => boolean {
+  const failed = new Set(router.resources.filter((one) => one.state === 'failed').map(({ resource }) => resource));
+  return (resource) => hasCurrentValues(router) && !failed.has(resource);
 }
 
 function withRates(table: ValueTable, rates: readonly InterfaceRate[]): ValueTable {
   if (!table.columns.some(({ family }) => family === RECEIVED) || rates.length === 0) return table;
   const byName = new Map(rates.map((rate) => [toShown(rate.interface), rate]));
+  const toCell = (rate: number | null | undefined): Cell => ({
+    shown: renderBitRate(rate),
+    kind: (rate ?? 0) === 0 ? 'zero' : 'other',
+  });
   for (const { title, cells } of table.rows) {
-    cells.set('receive rate', renderBitRate(byName.get(title)?.receiveBytesPerSecond));
-    cells.set('transmit rate', renderBitRate(byName.get(title)?.transmitBytesPerSecond));
+    cells.set('receive rate', toCell(byName.get(title)?.receiveBytesPerSecond));
+    cells.set('transmit rate', toCell(byName.get(title)?.transmitBytesPerSecond));
   }
   const columns = [
-    { key: 'receive rate', title: 'receive rate', help: 'Bits received per second between the last two polls.' },
-    { key: 'transmit rate', title: 'transmit rate', help: 'Bits sent per second between the last two polls.' },
+    { key: 'receive rate', title: 'Receiving', help: 'Bits received per second between the last two polls.' },
+    { key: 'transmit rate', title: 'Sending', help: 'Bits sent per second between the last two polls.' },
   ].map((column): ValueColumn => ({ ...column, family: RECEIVED }));
   return { ...table, columns: [...columns, ...table.columns] };
 }
@@ -80,33 +91,50 @@ function withRates(table: ValueTable, rates: readonly InterfaceRate[]): ValueTab
 function renderValueTable({ rows, columns, rest, kind }: ValueTable, name: string): Html {
   if (rows.length <= LISTS_MAX) return html`${rows.map((row) => renderList(row, columns))}`;
   const cells: Column<ValueRow>[] = columns.map(({ key, title, help }) => ({
-    title: toSentence(title),
+    title,
     help,
-    cell: ({ cells: all, isExpired }) => html`<bdi${isExpired ? EXPIRED : ''}>${all.get(key) ?? ''}</bdi>`,
+    cell: ({ cells: all }) => renderCell(all.get(key)),
   }));
-  return html`${renderTable({
-    caption: `${toSentence(name)}${kind === '' ? '' : `, by ${toShown(kind, 60)}`}${rest > 0 ? `, without ${renderCount(rest)} more` : ''}`,
-    columns: [
-      { title: 'Name', cell: ({ title }) => html`<bdi>${title === '' ? NOTHING : title}</bdi>` },
-      ...cells,
-      { title: 'Age', kind: 'number', cell: ({ ageSeconds }) => renderLength(ageSeconds) },
-    ],
-    rows,
-    empty: 'No values.',
-  })}<details class="help"><summary>What the columns mean</summary><dl>${columns.map(
-    ({ title, help }) => html`<dt>${toSentence(title)}</dt><dd>${toShown(help)}</dd>`,
-  )}</dl></details>`;
+  const caption = `${toSentence(name)}${kind === '' ? '' : `, by ${toShown(kind, 60)}`}${rest > 0 ? `, without ${renderCount(rest)} more` : ''}`;
+  const renderRows = (some: readonly ValueRow[], words: string) =>
+    renderTable({
+      caption: `${caption}${words}`,
+      columns: [{ title: 'Name', cell: ({ title }) => html`<bdi>${title === '' ? NOTHING : title}</bdi>` }, ...cells],
+      rows: some,
+      empty: 'No values.',
+    });
+  const [zero, others] = partitionZero(rows, ({ cells: all }) => [...all.values()]);
+  return html`${renderRows(others, '')}${renderZero(zero.length, 'row', () => renderRows(zero, ', zero'))}`;
 }
 
-function renderList({ title, cells, ageSeconds, isExpired }: ValueRow, columns: readonly ValueColumn[]): Html {
-  return html`${title === '' ? '' : html`<h3><bdi>${title}</bdi></h3>`}<dl class="facts">${columns.map(
-    ({ key, title: name, help, family }) => {
-      const cell = cells.get(key);
-      if (cell === undefined || cell === '') return '';
-      const shown = key === family ? toShown(help.replace(/(: 1 for .*)?\.$/, '')) : toSentence(name);
-      return html`<dt title="${toShown(key === family ? family : help)}">${shown}</dt><dd><bdi${isExpired ? EXPIRED : ''}>${cell}</bdi></dd>`;
-    },
-  )}<dt>Age of these values</dt><dd>${renderLength(ageSeconds)}</dd></dl>`;
+function renderList({ title, cells }: ValueRow, columns: readonly ValueColumn[]): Html {
+  const filled = columns.filter(({ key }) => (cells.get(key)?.shown ?? '') !== '');
+  const [zero, others] = partitionZero(filled, ({ key }) => [cells.get(key)]);
+  const renderFacts = (some: readonly ValueColumn[]) =>
+    html`<dl class="facts">${some.map(
+      ({ key, title: name, help }) =>
+        html`<dt title="${toShown(help)}">${name}</dt><dd>${renderCell(cells.get(key))}</dd>`,
+    )}</dl>`;
+  return html`${title === '' ? '' : html`<h3><bdi>${title}</bdi></h3>`}${renderFacts(others)}${renderZero(zero.length, 'value', () => renderFacts(zero))}`;
+}
+
+function renderCell(cell: Cell | undefined): Html {
+  return html`<bdi>${cell?.shown ?? ''}</bdi>`;
+}
+
+/** Separates what is all zero; nothing if that is all there is. Names of things are no values. */
+function partitionZero<T>(all: readonly T[], toCells: (one: T) => readonly (Cell | undefined)[]): readonly [T[], T[]] {
+  const isZero = (one: T) => {
+    const kinds = new Set(toCells(one).map((cell) => cell?.kind ?? 'name'));
+    return kinds.has('zero') && !kinds.has('other');
+  };
+  const zero = all.filter(isZero);
+  return zero.length === all.length ? [[], [...all]] : [zero, all.filter((one) => !isZero(one))];
+}
+
+function renderZero(count: number, what: string, render: () => Html): Html | string {
+  if (count === 0) return '';
+  return html`<details class="zero"><summary>${renderMany(count, what)} ${count === 1 ? 'is' : 'are'} zero</summary>${render()}</details>`;
 }
 
 /** Units by the suffix of a metric name; the first match applies. */
@@ -127,16 +155,17 @@ const UNITS: readonly (readonly [end: RegExp, render: (value: number) => Html | 
   [/_total$/, renderCount],
 ];
 
-/** Metrics whose "no" is a fault; for others, such as a port without a link, it may be intended. */
-const FAULT_IF_NOT = /_(?:ok|online)$/;
-
-/** Renders a metric value with the unit in its name; yes or no if the help begins with "Whether". */
-function renderMetricValue(name: string, help: string, value: number): Html | string {
-  if (!Number.isFinite(value)) return String(value);
-  if (help.startsWith('Whether ') && (value === 0 || value === 1))
-    return value === 1 ? 'yes' : FAULT_IF_NOT.test(name) ? html`<strong class="warn">no</strong>` : 'no';
+/** Renders a metric value with the unit in its name; yes or no if one of them is good or the help begins with "Whether". */
+function renderMetricValue({ name, help, good, type }: FamilyValues, value: number, isCurrent: boolean): Cell {
+  if (!Number.isFinite(value)) return { shown: String(value), kind: 'other' };
+  if ((value === 0 || value === 1) && type === 'gauge' && (good !== null || help.startsWith('Whether '))) {
+    const word = value === 1 ? 'yes' : 'no';
+    if (good === null || !isCurrent) return { shown: word, kind: 'other' };
+    if (value === good) return { shown: html`<span class="good">${word}</span>`, kind: 'other' };
+    return { shown: html`<strong class="warn">${word}</strong>`, kind: 'other', isBad: true };
+  }
   const unit = UNITS.find(([end]) => end.test(name));
-  return unit ? unit[1](value) : String(round(value));
+  return { shown: unit ? unit[1](value) : String(round(value)), kind: value === 0 ? 'zero' : 'other' };
 }
 
 function round(value: number): number {
@@ -153,11 +182,14 @@ interface ValueRow {
   /** Identifying labels as text; empty if there is only one row. */
   readonly title: string;
   /** By {@link ValueColumn.key}. */
-  readonly cells: Map<string, Html | string>;
-  /** Age of the oldest value. */
-  ageSeconds: number | null;
-  /** True if a resource of its values could not be read last, or the router is not up. */
-  isExpired: boolean;
+  readonly cells: Map<string, Cell>;
+}
+
+/** One value. `name`: a text, which is neither zero nor not. */
+interface Cell {
+  readonly shown: Html | string;
+  readonly kind: 'zero' | 'other' | 'name';
+  readonly isBad?: boolean;
 }
 
 interface ValueColumn {
@@ -165,6 +197,8 @@ interface ValueColumn {
   title: string;
   readonly help: string;
   readonly family: string;
+  /** True if the title is made of the name, and may lose what all these begin with. */
+  readonly isNamed?: boolean;
 }
 
 interface ValueTable {
@@ -194,7 +228,10 @@ interface Draft {
  * Turns the families of a module into tables: one table for each set of identifying labels, one row for each combination of their values,
  * one column for each family or label of an info.
  */
-function createValueTables(families: readonly FamilyValues[], expired: ReadonlySet<string>): readonly ValueTable[] {
+function createValueTables(
+  families: readonly FamilyValues[],
+  isCurrent: (resource: string) => boolean,
+): readonly ValueTable[] {
   const keys = new Set(families.flatMap((family) => family.keys));
   const common = families.reduce<readonly string[]>(
     (left, family) => left.filter((key) => family.keys.includes(key)),
@@ -224,9 +261,8 @@ function createValueTables(families: readonly FamilyValues[], expired: ReadonlyS
       if (family.type === 'info') seen.set(title, count + 1);
       const row = findRow(draft, `${title}#${count}`, title);
       if (!row) continue;
-      row.ageSeconds = family.ageSeconds === null ? row.ageSeconds : Math.max(row.ageSeconds ?? 0, family.ageSeconds);
-      row.isExpired ||= expired.has(family.resource);
-      addCells(draft, row, family, labels, value, new Set(own.map(([name]) => name)));
+      const ownNames = new Set(own.map(([name]) => name));
+      addCells(draft, row, { family, labels, value, own: ownNames, isCurrent: isCurrent(family.resource) });
     }
   }
   return [...drafts].map(([kind, draft]) => ({ ...finish(draft), kind: kind.replaceAll(',', ', ') }));
@@ -258,52 +294,77 @@ function findRow(draft: Draft, key: string, title: string): ValueRow | undefined
     draft.rest++;
     return undefined;
   }
-  const row: ValueRow = { title, cells: new Map(), ageSeconds: null, isExpired: false };
+  const row: ValueRow = { title, cells: new Map() };
   draft.rows.set(key, row);
   return row;
 }
 
-function addCells(
-  draft: Draft,
-  row: ValueRow,
-  { name, help, type, stateLabel }: FamilyValues,
-  labels: Readonly<Record<string, string>>,
-  value: number,
-  own: ReadonlySet<string>,
-): void {
-  const add = (key: string, title: string, cell: Html | string) => {
+interface FoundSample {
+  readonly family: FamilyValues;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+  readonly own: ReadonlySet<string>;
+  readonly isCurrent: boolean;
+}
+
+function addCells(draft: Draft, row: ValueRow, { family, labels, value, own, isCurrent }: FoundSample): void {
+  const { name, help, label, type, stateLabel } = family;
+  const add = (key: string, title: string, cell: Cell) => {
     if (!draft.columns.has(key) && draft.columns.size >= COLUMNS_MAX) return;
-    if (!draft.columns.has(key)) draft.columns.set(key, { key, title, help, family: name });
-    row.cells.set(key, cell);
+    const isNamed = key === name && label === null;
+    if (!draft.columns.has(key)) draft.columns.set(key, { key, title, help, family: name, isNamed });
+    row.cells.set(key, isCurrent ? cell : { ...cell, shown: html`<span class="expired">${cell.shown}</span>` });
   };
+  const addText = (key: string, title: string, text: string) =>
+    add(key, title, { shown: toShown(text, TEXT_CHARS_MAX), kind: 'name' });
+  const title = label === null ? toWords(name) : toShown(label);
+  const others = Object.entries(labels).filter(([one]) => !own.has(one) && one !== stateLabel);
   if (type === 'info') {
-    for (const [label, text] of Object.entries(labels)) {
-      if (!own.has(label)) add(`${name} ${label}`, toWords(label), toShown(text, TEXT_CHARS_MAX));
-    }
-    return;
+    for (const [one, text] of others)
+      addText(`${name} ${one}`, others.length === 1 && label ? title : toWords(one), text);
+  } else if (type === 'stateset') {
+    for (const [one, text] of others) addText(`label ${one}`, toWords(one), text);
+    if (value === 1) addText(name, title, labels[stateLabel ?? ''] ?? '');
+  } else if (others.length === 1 && NAMES_CURRENT.test(help)) addText(name, title, others[0]?.[1] ?? '');
+  else {
+    for (const [one, text] of others) addText(`label ${one}`, toWords(one), text);
+    add(name, title, renderMetricValue(family, value, isCurrent));
   }
-  for (const [label, text] of Object.entries(labels)) {
-    if (!own.has(label) && label !== stateLabel) add(`label ${label}`, toWords(label), toShown(text, TEXT_CHARS_MAX));
-  }
-  if (type === 'stateset') {
-    if (value === 1) add(name, toWords(name), toShown(labels[stateLabel ?? ''] ?? '', TEXT_CHARS_MAX));
-  } else add(name, toWords(name), renderMetricValue(name, help, value));
+}
+
+/** The text is in a label, as that of a SIM card: the value says nothing more. */
+const NAMES_CURRENT = /: 1 for the (?:current one|one in use)\./;
+const NATURAL = new Intl.Collator('en', { numeric: true });
+
+/** What is bad or changed first, then by name. */
+function compareRows(a: ValueRow, b: ValueRow): number {
+  return toWeight(b) - toWeight(a) || NATURAL.compare(a.title, b.title);
+}
+
+function toWeight({ cells }: ValueRow): number {
+  const hasChanged = (cells.get(CHANGES)?.kind ?? 'zero') !== 'zero';
+  return cells.values().some(({ isBad }) => isBad === true) ? 2 : hasChanged ? 1 : 0;
 }
 
 function finish({ rows, columns, rest }: Draft): Omit<ValueTable, 'kind'> {
   const all = [...columns.values()];
-  const common = findCommonWords(all.filter(({ key, family }) => key === family).map(({ title }) => title));
+  const common = findCommonWords(all.filter(({ isNamed }) => isNamed).map(({ title }) => title));
   for (const column of all) {
-    if (common !== '' && column.title.startsWith(common)) column.title = column.title.slice(common.length);
+    if (common !== '' && column.isNamed) column.title = column.title.slice(common.length);
+    column.title = toSentence(column.title);
   }
-  return { rows: [...rows.values()], columns: all, rest };
+  // The router names the members of a chain in their order.
+  const found = [...rows.values()];
+  return { rows: columns.has(POSITION) ? found : found.toSorted(compareRows), columns: all, rest };
 }
+
+const UNIT_IN_NAME = /_(total|celsius|volts|amperes|dbm?|watts|hertz|meters|ratio|(timestamp_)?seconds)$/;
 
 /** `router_interface_receive_bytes_total`: `interface receive bytes`. */
 function toWords(name: string): string {
   return name
     .replace(/^router_/, '')
-    .replace(/_total$/, '')
+    .replace(UNIT_IN_NAME, '')
     .replaceAll('_', ' ')
     .replaceAll(SHORT_FORMS, (word) => word.toUpperCase());
 }

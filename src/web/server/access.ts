@@ -54,7 +54,7 @@ export function describeOpenAccess(
 
 /** Routes that need a role other than `read`; below the route prefix. */
 const METRICS_ROUTES: ReadonlySet<string> = new Set(['/metrics', '/metrics/agent', '/probe', '/sd']);
-const ADMIN_ROUTES: ReadonlySet<string> = new Set(['/-/reload', '/-/quit', '/-/poll']);
+const ADMIN_ROUTES: ReadonlySet<string> = new Set(['/-/reload', '/-/quit', '/-/poll', '/-/maintenance']);
 const ADMIN_STATE_ROUTE = /^\/api\/v1\/routers\/[^/]+\/state$/;
 /** Routers authenticate with their own tokens. */
 const NOTIFY_ROUTE = /^\/api\/v1\/routers\/[^/]+\/notify$/;

@@ -54,7 +54,7 @@ function byLog(ids: readonly { readonly log: string; readonly id: string }[]): R
   return logs;
 }
 const expected = (records: readonly OutgoingRecord[]) =>
-  byLog(records.map(({ fields }) => ({ log: fields.component, id: fields.uid })));
+  byLog(records.map(({ fields }) => ({ log: fields.component ?? '', id: fields.uid })));
 
 withPrograms(['nats-server'], describe)('NatsSink and batches, with a real server', () => {
   let server: NatsServer;

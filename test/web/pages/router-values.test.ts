@@ -11,6 +11,8 @@ function createFamily(name: string, samples: Samples, change: Partial<FamilyValu
   return {
     name,
     help: `Help of ${name}.`,
+    label: null,
+    good: null,
     type: 'gauge',
     unit: null,
     keys: Object.keys(samples[0]?.[0] ?? {}),
@@ -119,11 +121,16 @@ test('the overview of a router has a tile for signal, WAN, traffic, supply, upti
     Traffic: '1.2 kbit/s in; – out, lte2',
     Supply: '24 V, 0 V; 41.3 °C at most',
     Uptime: '20 min; restarted within the last hour',
+    Data: '586 KiB; by the agent this month',
     Logs: '4 s behind; 1 log, no gaps',
   });
   expect(page).toContain('title="RSRP -112 dBm: unusable"');
   expect(page).toContain('<span class="warn">20 min</span>');
-  expect(readTiles(await show({ logs: [], device: NO_DEVICE, traffic: null }))).toEqual({});
+  expect(Object.keys(readTiles(await show({ logs: [], device: NO_DEVICE, traffic: null })))).toEqual(['Data']);
+  const use = { agent: 2e6, agentForecast: 9e6, used: 3e9, limit: 4e9, forecast: 5e9 };
+  const planned = await show({ ...REPORTED, use });
+  expect(readTiles(planned)['Data']).toBe('2.8 GiB of 3.7 GiB; 1.9 MiB by the agent this month, 4.7 GiB forecast');
+  expect(planned).toContain('<strong class="warn">4.7 GiB</strong> forecast');
 });
 
 test.for([
@@ -132,9 +139,9 @@ test.for([
   ['was reached by a download, but has values of before', { state: 'up', isStale: true }],
 ] as const)('the values of a router that %s are grey', async ([, state]) => {
   const page = await show({ ...REPORTED, ...state, traffic: null });
-  expect(page.match(/<strong class="expired">/g)).toHaveLength(5);
+  expect(page.match(/<strong class="expired">/g)).toHaveLength(6);
   expect(page).not.toContain('restarted within');
-  expect(await show({ ...REPORTED, ...state }, 'modem')).toMatch(/<dd><bdi class="expired">/);
+  expect(await show({ ...REPORTED, ...state }, 'modem')).toMatch(/class="expired"/);
   expect(await show(REPORTED, 'modem')).not.toContain('class="expired"');
 });
 
@@ -160,19 +167,86 @@ test('a modem has its network, card and signals, and the last ones without a col
   expect(facts).not.toMatch(/class="(?:good|warn)"/);
 });
 
-test('a "no" is marked only where the name says that it is a fault', async () => {
-  const toFamily = (name: string) => createFamily(name, [[{}, 0]], { help: `Whether ${name}.` });
-  const page = await showModule('any', ['router_port_link_up', 'my_pump_on', 'router_flash_ok'].map(toFamily));
-  expect(page.match(/<dd><bdi>.*?no.*?<\/bdi>/g)).toEqual([
-    '<dd><bdi>no</bdi>',
-    '<dd><bdi>no</bdi>',
-    '<dd><bdi><strong class="warn">no</strong></bdi>',
+test('a yes or no has a colour where the module says which one is good, and none while it is not current', async () => {
+  const families = [
+    createFamily('router_port_link_up', [[{}, 0]], { help: 'Whether it has a link.' }),
+    createFamily('pump_on', [[{}, 0]], { label: 'Pump', good: 1 }),
+    createFamily('valve_open', [[{}, 0]], { label: 'Valve', good: 0 }),
+    createFamily('door_open', [[{}, 1]], { label: 'Door', good: 0 }),
+  ];
+  const read = (page: string) => page.match(/<dt title="[^"]*">\w+<\/dt><dd><bdi>.*?<\/bdi>/g);
+  const bad = (word: string) => `<strong class="warn">${word}</strong>`;
+  expect(read(await showModule('any', families))).toEqual([
+    '<dt title="Help of pump_on.">Pump</dt><dd><bdi><strong class="warn">no</strong></bdi>',
+    '<dt title="Help of valve_open.">Valve</dt><dd><bdi><span class="good">no</span></bdi>',
+    `<dt title="Help of door_open.">Door</dt><dd><bdi>${bad('yes')}</bdi>`,
   ]);
+  const resources = DETAIL.resources.map((resource) => ({ ...resource, state: 'failed' as const }));
+  for (const change of [{ resources }, { state: 'down' as const }]) {
+    const page = await showModule('any', families, change);
+    expect(read(page)?.at(-1)).toBe(
+      '<dt title="Help of door_open.">Door</dt><dd><bdi><span class="expired">yes</span></bdi>',
+    );
+    expect(page).toContain('<h2>Any <span class="soft">· last read 12 s ago</span></h2>');
+  }
 });
 
-test('a module of the user has its section with the help of its families, units, states and ages', async () => {
+test('values that are zero fold, unless there are no others', async () => {
+  const rows = ['net1', 'net10', 'net2', 'dummy0'];
+  const count = (values: readonly number[]): Samples =>
+    rows.map((name, index) => [{ interface: name }, values[index] ?? 0]);
+  const page = await showModule('interfaces', [
+    createFamily('router_interface_receive_bytes_total', count([1, 2, 3, 0]), { type: 'counter', label: 'Received' }),
+    createFamily('router_interface_receive_errors_total', count([0, 0, 0, 0]), { type: 'counter', label: 'Errors' }),
+  ]);
+  const table = page.slice(page.indexOf('<h2>Interfaces</h2>'));
+  // By name as people count.
+  expect(readRows(table).map(([name]) => name)).toEqual(['net1', 'net2', 'net10']);
+  expect(table).toContain('<details class="zero"><summary>1 row is zero</summary>');
+  const single = (received: number) =>
+    showModule('any', [
+      createFamily('received_total', [[{}, received]], { type: 'counter', label: 'Received' }),
+      createFamily('lost_total', [[{}, 0]], { type: 'counter', label: 'Lost' }),
+      createFamily('late_total', [[{}, 0]], { type: 'counter', label: 'Late' }),
+    ]);
+  expect(await single(7)).toMatch(/Received<.*<summary>2 values are zero<\/summary>.*>Lost<.*>Late</s);
+  expect(await single(0)).not.toContain('are zero');
+});
+
+test('what is bad stands first, members of a WAN chain in their order', async () => {
+  const profiles = ['b10', 'b9', 'c1'].map((profile) => ({ profile }));
+  const changed = createFamily(
+    'router_profile_modified',
+    profiles.map((labels, index) => [labels, index === 2 ? 1 : 0]),
+    { label: 'Changed', good: 0 },
+  );
+  const page = await show({ values: [{ module: 'profiles', help: '', families: [changed] }] }, 'configuration');
+  expect(readRows(page).map(([name]) => name)).toEqual(['c1', 'b9', 'b10']);
+  const members = ['lte2', 'eth1', 'dsl'].map((name, index) => ({
+    chain: 'wan1',
+    interface: name,
+    position: `${index + 1}`,
+  }));
+  const toFamily = createFamily(
+    'router_wan_chain_member_info',
+    members.map((labels) => [labels, 1]),
+    {
+      type: 'info',
+      keys: ['chain'],
+    },
+  );
+  const online = createFamily(
+    'router_wan_chain_member_online',
+    members.map(({ chain, interface: name }) => [{ chain, interface: name }, name === 'dsl' ? 0 : 1]),
+    { good: 1 },
+  );
+  const wan = await show({ values: [{ module: 'wan', help: '', families: [toFamily, online] }] }, 'network');
+  expect(readRows(wan).map(([name]) => name)).toEqual(['wan1 · lte2', 'wan1 · eth1', 'wan1 · dsl']);
+});
+
+test('a module of the user has its section with labels, units and states; the help is their tooltip', async () => {
   const page = await showModule('my_heating', [
-    createFamily('heating_flow_celsius', [[{}, 61.25]], { help: 'Flow temperature.' }),
+    createFamily('heating_flow_celsius', [[{}, 61.25]], { label: 'Flow temperature', help: 'Measured at the boiler.' }),
     createFamily('heating_pump_on', [[{}, 0]], { help: 'Whether the pump runs.' }),
     createFamily(
       'heating_mode',
@@ -189,12 +263,12 @@ test('a module of the user has its section with the help of its families, units,
   expect(page).toContain('What it is.');
   expect(readFacts(page)).toMatchObject({
     'Flow temperature': '61.25 °C',
-    'Whether the pump runs': 'no',
+    'Pump on': 'no',
     Mode: 'eco',
     Share: '25.6 %',
     Nothing: 'NaN',
-    'Age of these values': '12 s',
   });
+  expect(page).toContain('<dt title="Measured at the boiler.">Flow temperature</dt>');
 });
 
 test('what there is several times is a table with a row for each, and the rates of interfaces', async () => {
@@ -211,9 +285,9 @@ test('what there is several times is a table with a row for each, and the rates 
   );
   const table = page.slice(page.indexOf('<h2>Interfaces</h2>'));
   expect(readRows(table)).toEqual([
-    ['net1', '–', '–', '2.0 KiB', '1.0 KiB', '12 s'],
-    ['net2', '12.3 kbit/s', '–', '4.0 KiB', '2.0 KiB', '12 s'],
-    ['lte2', '–', '–', '6.0 KiB', '3.0 KiB', '12 s'],
+    ['lte2', '–', '–', '6.0 KiB', '3.0 KiB'],
+    ['net1', '–', '–', '2.0 KiB', '1.0 KiB'],
+    ['net2', '12.3 kbit/s', '–', '4.0 KiB', '2.0 KiB'],
   ]);
   expect(table).toContain('<th scope="col" title="Help of router_interface_receive_bytes_total.">Receive bytes</th>');
 });
@@ -230,7 +304,7 @@ test('labels that only some families have become columns, if the others identify
       ports.map((port) => [port, 1]),
     ),
   ]);
-  expect(readRows(page.slice(page.indexOf('<h2>Ports</h2>')))[2]).toEqual(['1 · 3', 'net3', '1', '1', '12 s']);
+  expect(readRows(page.slice(page.indexOf('<h2>Ports</h2>')))[2]).toEqual(['1 · 3', 'net3', '1', '1']);
 });
 
 test('a thousand rows and columns are cut, and nothing that a router says becomes part of the page', async () => {
@@ -241,7 +315,8 @@ test('a thousand rows and columns are cut, and nothing that a router says become
   const page = await showModule(EVIL, families);
   expect(page.match(/<script/g)).toEqual(['<script']);
   expect(page).toContain('without 90,000 more');
-  expect(readRows(page.slice(page.indexOf('class="values"')))).toHaveLength(100);
+  expect(readRows(page.slice(page.indexOf('class="values"')))).toHaveLength(99);
+  expect(page).toContain('1 row is zero');
   const modem = [
     createFamily('router_modem_info', [[{ modem: EVIL, provider_name: EVIL }, 1]], { type: 'info', keys: ['modem'] }),
     createFamily('router_modem_access_technology', [[{ modem: EVIL, access_technology: EVIL }, 1]]),

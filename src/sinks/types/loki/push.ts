@@ -1,5 +1,5 @@
 import { hashToUnit } from '../../../base/index.ts';
-import type { LogRecord, RecordFlag } from '../../../model/index.ts';
+import type { RecordFlag, ShippedRecord } from '../../../model/index.ts';
 import { toUnixNano } from '../../otel.ts';
 import { cutUtf8 } from '../../outgoing-record.ts';
 
@@ -21,7 +21,7 @@ interface LokiEntry {
 }
 
 /** Converts a record. The same record always gives the same entry, so that Loki can drop a line sent again. */
-export function toLokiEntry(record: LogRecord, layout: LokiLayout): LokiEntry {
+export function toLokiEntry(record: ShippedRecord, layout: LokiLayout): LokiEntry {
   const { text, cutBytes } = cutText(record.message.toWellFormed(), LINE_BYTES_MAX);
   return {
     labels: toLokiLabels(record, layout),
@@ -31,7 +31,7 @@ export function toLokiEntry(record: LogRecord, layout: LokiLayout): LokiEntry {
   };
 }
 
-function toMetadata(record: LogRecord, cutBytes: number, isRouterLabelled: boolean): Record<string, string> {
+function toMetadata(record: ShippedRecord, cutBytes: number, isRouterLabelled: boolean): Record<string, string> {
   const { labels = {}, details = {} } = record;
   const bag = new MetadataBag();
   bag.add('uid', record.uid);
@@ -40,7 +40,7 @@ function toMetadata(record: LogRecord, cutBytes: number, isRouterLabelled: boole
   bag.add('level', record.severity);
   bag.add('tag', record.tag);
   bag.add('file', record.file);
-  bag.add('offset', String(record.offset));
+  bag.add('offset', record.offset?.toString());
   bag.add('event', record.event);
   bag.add('flags', record.flags?.join(','));
   bag.add('truncated_bytes', cutBytes > 0 ? String(cutBytes) : undefined);
@@ -144,7 +144,7 @@ type Lane = 'late' | 'ahead' | undefined;
  * All other lines go to streams of one router and one day: `late` for lines that are older or were read out of order, `ahead`
  * for lines of a router whose clock is ahead, which would be the newest of their stream for hours.
  */
-function findLane(record: LogRecord): Lane {
+function findLane(record: ShippedRecord): Lane {
   const { observed_timestamp: observed, flags } = record;
   const aheadMs = Date.parse(findLokiTime(record)) - Date.parse(observed);
   if (aheadMs > LIVE_AHEAD_MS_MAX) return 'ahead';
@@ -152,7 +152,7 @@ function findLane(record: LogRecord): Lane {
 }
 
 /** Returns the stream labels of a record. Labels without a value are omitted: Loki has no empty labels. */
-function toLokiLabels(record: LogRecord, layout: LokiLayout): LokiLabels {
+function toLokiLabels(record: ShippedRecord, layout: LokiLayout): LokiLabels {
   const { router, component, labels = {} } = record;
   const lane = findLane(record);
   const labelled: Record<string, string | undefined> = {
@@ -172,7 +172,7 @@ function toLokiLabels(record: LogRecord, layout: LokiLayout): LokiLabels {
 }
 
 /** Returns true when the router is a label; otherwise it is in the structured metadata. */
-function hasRouterLabel(record: LogRecord, layout: LokiLayout): boolean {
+function hasRouterLabel(record: ShippedRecord, layout: LokiLayout): boolean {
   return layout.kind === 'router' || findLane(record) !== undefined;
 }
 
@@ -198,7 +198,7 @@ const NANOS_PER_MS = 1_000_000;
  */
 const BYTES_PER_NANO = 16;
 
-type TimedRecord = Pick<LogRecord, 'timestamp' | 'observed_timestamp' | 'flags' | 'offset'>;
+type TimedRecord = Pick<ShippedRecord, 'timestamp' | 'observed_timestamp' | 'flags' | 'offset'>;
 
 /**
  * Returns the record's own time; `undefined` when it has none or it cannot be true.
@@ -228,7 +228,7 @@ function isAssumedAhead({ timestamp, observed_timestamp: observed, flags }: Time
 function toLokiNanos(record: TimedRecord): string {
   const nanos = toUnixNano(findOwnTime(record));
   if (nanos !== undefined) return nanos;
-  const { offset } = record;
+  const { offset = 0 } = record;
   // Adjacent lines keep their order. Lines without any time are few, at the beginning of a file.
   const withinMs = isAssumedAhead(record)
     ? Math.min(Math.floor(offset / BYTES_PER_NANO), NANOS_PER_MS - 1)

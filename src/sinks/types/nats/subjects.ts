@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../../base/index.ts';
-import type { LogRecord } from '../../../model/index.ts';
+import type { ShippedRecord } from '../../../model/index.ts';
 import type { DeliveryError } from '../../contracts.ts';
 
 const SITE_LABEL = 'site';
@@ -17,12 +17,12 @@ const TOKEN_KEPT = 128;
 const CUT_MARK = '%~';
 
 /**
- * Returns the subject of a record: `<prefix>.<site or none>.<router>.<component>`. Different names have different subjects:
- * everything except letters, digits, `_` and `-` is written as `%` and two hexadecimal digits for each byte in UTF-8.
+ * Returns the subject of a record: `<prefix>.<site or none>.<router>.<component>`, for an event of a router with its kind in
+ * place of the component. Different names have different subjects: everything except letters, digits, `_` and `-` is written as `%` and two hexadecimal digits for each byte in UTF-8.
  */
-export function toNatsSubject(prefix: string, { router, component, labels = {} }: LogRecord): string {
+export function toNatsSubject(prefix: string, { router, component, event, labels = {} }: ShippedRecord): string {
   const site = labels[SITE_LABEL];
-  return `${prefix}.${site ? toSiteToken(site) : NO_SITE}.${toSubjectToken(router)}.${toSubjectToken(component)}`;
+  return `${prefix}.${site ? toSiteToken(site) : NO_SITE}.${toSubjectToken(router)}.${toSubjectToken(component ?? event ?? '')}`;
 }
 
 /** Returns true when a stream with this subject, which may contain wildcards, covers every subject below the prefix. */

@@ -1,4 +1,4 @@
-import type { LogRecord, RecordFlag, Severity } from '../../../model/index.ts';
+import type { RecordFlag, Severity, ShippedRecord } from '../../../model/index.ts';
 import { cutUtf8 } from '../../outgoing-record.ts';
 
 interface SyslogMessageOptions {
@@ -43,12 +43,12 @@ const BOM = Buffer.from('\ufeff');
 /**
  * Renders a record as a message of RFC 5424.
  *
- * The time has the six decimals that the RFC allows, `HOSTNAME` is the router, `MSGID` the component. The structured data
- * contains `timeQuality`, derived from the flags, and the identifying fields of the record. A message that is too long loses
+ * The time has the six decimals that the RFC allows, `HOSTNAME` is the router, `MSGID` the component or the kind of
+ * an event of a router. The structured data contains `timeQuality`, derived from the flags, and the identifying fields of the record. A message that is too long loses
  * its labels and details, is truncated between characters and marked `truncated`. `isReplay` marks a message that the
  * collector may already have.
  */
-export function renderSyslogMessage(record: LogRecord, options: SyslogMessageOptions, isReplay = false): Buffer {
+export function renderSyslogMessage(record: ShippedRecord, options: SyslogMessageOptions, isReplay = false): Buffer {
   const { facility, appName, messageBytesMax } = options;
   const severity = record.severity ? SEVERITIES[record.severity] : SEVERITY_UNKNOWN;
   const header = [
@@ -57,7 +57,7 @@ export function renderSyslogMessage(record: LogRecord, options: SyslogMessageOpt
     toHeaderField(record.router, HOSTNAME_MAX),
     toHeaderField(appName, APP_NAME_MAX),
     '-',
-    toHeaderField(record.component, MSGID_MAX),
+    toHeaderField(record.component ?? record.event ?? '', MSGID_MAX),
   ].join(' ');
   const text = Buffer.from(record.message);
   // UTF-8 text requires a BOM; ASCII does not (section 6.4), and most collectors would display it.
@@ -88,7 +88,7 @@ function toHeaderField(text: string, lengthMax: number): string {
   return text.slice(0, lengthMax).replaceAll(/[^!-~]/g, '_') || '-';
 }
 
-function renderTimeQuality({ timestamp, flags = [] }: LogRecord): string {
+function renderTimeQuality({ timestamp, flags = [] }: ShippedRecord): string {
   if (toTimestamp(timestamp) === '-') return '';
   const has = (...names: readonly RecordFlag[]) => names.some((name) => flags.includes(name));
   return renderElement('timeQuality', {
@@ -97,14 +97,14 @@ function renderTimeQuality({ timestamp, flags = [] }: LogRecord): string {
   });
 }
 
-function renderRecordData(record: LogRecord, marks: Readonly<Record<string, string>>): string {
+function renderRecordData(record: ShippedRecord, marks: Readonly<Record<string, string>>): string {
   const { uid, component, tag, file, offset, event, flags = [], details, observed_timestamp } = record;
   return renderElement(RECORD_ELEMENT, {
     uid,
     component,
     tag,
     file,
-    offset: String(offset),
+    offset: offset === undefined ? undefined : String(offset),
     observed: observed_timestamp,
     event,
     details: details && JSON.stringify(details),
@@ -113,7 +113,7 @@ function renderRecordData(record: LogRecord, marks: Readonly<Record<string, stri
   });
 }
 
-function renderLabels({ labels = {} }: LogRecord): string {
+function renderLabels({ labels = {} }: ShippedRecord): string {
   return Object.keys(labels).length > 0 ? renderElement(LABELS_ELEMENT, labels) : '';
 }
 

@@ -1,0 +1,230 @@
+import { z } from 'zod';
+import { parseJson, renderDuration } from '../../base/index.ts';
+import { renderEventUid } from '../../logs/index.ts';
+import { type EventRecord, LOG_EVENTS, ROUTER_EVENTS, type RouterIdentity } from '../../model/index.ts';
+import type { EventSummary } from '../../web/index.ts';
+import { ROUTER_STATES } from '../metrics/self-metrics.ts';
+import type { Moment, RouterEvent, RouterEventOf, RouterState } from './router-state.ts';
+
+type Details = Readonly<Record<string, string | number | null>>;
+
+/** An event as stored. */
+const storedEvent = z.object({
+  kind: z.enum([...ROUTER_EVENTS, ...LOG_EVENTS]),
+  /** Wall time. */
+  at: z.number(),
+  /** Number of an event of the router, or the uid of the record of a `log.*` event. */
+  id: z.union([z.int(), z.string()]),
+  details: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
+});
+export type JournalEvent = Readonly<z.output<typeof storedEvent>>;
+
+const storedJournal = z.object({
+  next: z.int().nonnegative(),
+  reach: z.enum(ROUTER_STATES),
+  since: z.string().nullable(),
+  downSince: z.string().nullish(),
+  lastSuccess: z.string().nullable(),
+  failure: z.custom<RouterState['failure']>((value) => typeof Object(value).error === 'string').optional(),
+  bootMs: z.number().optional(),
+  facts: z.record(z.string(), z.string()),
+  events: z.array(storedEvent).readonly(),
+});
+type StoredJournal = z.output<typeof storedJournal>;
+
+/** Events of one router in memory; fewer are stored in a large fleet. */
+export const EVENTS_MAX = 100;
+const JOURNAL_CHARS_MAX = 32 * 1024;
+const TEXT_CHARS_MAX = 200;
+/** A start of the router that moves by more is stored again: the clocks differ, or one was set. Milliseconds. */
+const DRIFT_MS = 60_000;
+/** After a restart, a router counts as restarted if it runs for this much less than expected, or for this part of the time. */
+const UNSURE_MS = 120_000;
+const UNSURE_PART = 0.001;
+
+const OF_LOGS = [
+  ['log-gap-found', 'log.gap'],
+  ['log-gap-ended', 'log.gap_end'],
+  ['log-reset', 'log.reset'],
+  ['log-clock-jumped', 'log.clock_jump'],
+] as const;
+type OfLog = RouterEventOf<(typeof OF_LOGS)[number][0]>;
+
+/**
+ * The events of one router and what the next ones follow from, stored as one text: its state, its facts, and the number of
+ * the next event. Only `reduceRouter` changes it. Nothing happens before {@link recall}.
+ */
+export class RouterJournal {
+  /** The newest first. */
+  events: readonly JournalEvent[] = [];
+  /** As stored at the start of this agent, or by the replica that had the router before. */
+  recalled: StoredJournal | undefined;
+  #next: number | undefined;
+  /** Events from this number on are not stored yet. */
+  #nextStored = 0;
+  /** Start of the outage; `null` while the router answers; `undefined` before the first contact. */
+  #downSince: string | null | undefined;
+  /** Start of the router by the agent's clock. Wall time. */
+  #bootMs: number | undefined;
+  #uptimeSeconds: number | undefined;
+
+  /** Continues from a stored text; any other text means a first contact. */
+  recall(text: string | undefined, { wallMs }: Moment): void {
+    const stored = storedJournal.safeParse(parseJson(text ?? '')).data;
+    this.recalled = stored;
+    this.events = stored?.events ?? [];
+    // Not from zero: the uids of a router whose journal was lost would be those of earlier events.
+    this.#next = stored?.next ?? Math.floor(wallMs);
+    this.#nextStored = this.#next;
+    this.#downSince = stored?.downSince;
+    this.#bootMs = stored?.bootMs;
+    this.#uptimeSeconds = undefined;
+  }
+
+  /** Adds the events that follow from one that has been applied to the state. */
+  follow(state: RouterState, event: RouterEvent, at: Moment): void {
+    if (this.#next === undefined) return;
+    if (state.reach === 'down' || state.reach === 'up') this.#followReach(state, at);
+    if (event.type === 'polled' && !event.result.isIdle) this.#followDevice(state, at);
+    else if (event.type === 'journal-recalled' || event.type === 'gaps-recalled') {
+      for (const gap of state.gaps.toReversed()) this.#followLog({ type: 'log-gap-found', ...gap }, gap.foundMs);
+    } else if ('uid' in event) this.#followLog(event, event.type === 'log-gap-found' ? event.foundMs : at.wallMs);
+  }
+
+  /**
+   * Returns the text to store, with the events that were not stored yet, the oldest first. Call `onStored` afterwards. At most
+   * `eventsMax` events are kept.
+   */
+  prepare(state: RouterState, eventsMax: number) {
+    const next = this.#next ?? 0;
+    // A gap that is recalled before the first poll does not change what was known.
+    const { reach, since, lastSuccess, failure } = (state.reach === 'unknown' && this.recalled) || state;
+    const error = failure?.error.slice(0, TEXT_CHARS_MAX).toWellFormed() ?? '';
+    // While it is up, it would be another text after every poll.
+    const success = reach === 'up' ? null : lastSuccess;
+    const known = { next, reach, since, lastSuccess: success, facts: state.changes.list() };
+    let text: string;
+    let max = eventsMax;
+    do {
+      this.events = keepNewest(this.events, max);
+      const own = { downSince: this.#downSince, bootMs: this.#bootMs, events: this.events };
+      text = JSON.stringify({ ...known, ...own, failure: failure && { ...failure, error } });
+      max = this.events.length >> 1;
+    } while (text.length > JOURNAL_CHARS_MAX && max > 0);
+    const pending = this.events.filter(({ id }) => typeof id === 'number' && id >= this.#nextStored).toReversed();
+    const onStored = () => {
+      this.#nextStored = next;
+    };
+    return { text, pending, onStored };
+  }
+
+  #followReach({ reach, since, failure }: RouterState, at: Moment): void {
+    const before = this.#downSince;
+    this.#downSince = reach === 'down' ? since : null;
+    if (before === undefined || (before === null) === (reach === 'up')) return;
+    if (before === null) {
+      const { reason = null, step = null, error = '' } = failure ?? {};
+      this.#add('router.down', at, { reason, step, error: error.slice(0, TEXT_CHARS_MAX).toWellFormed() });
+    } else {
+      const seconds = Math.max(0, Math.round((at.wallMs - Date.parse(before)) / 1000));
+      this.#add('router.up', at, { down_since: before, down_seconds: seconds });
+    }
+  }
+
+  #followDevice({ changes }: RouterState, at: Moment): void {
+    if (changes.uptime) this.#followUptime(changes.uptime, at);
+    for (const { kind: fact, modem, before, after } of changes.latest) {
+      const kind = ROUTER_EVENTS.find((one) => one === `router.${fact}`);
+      if (kind && before !== undefined) this.#add(kind, at, { ...(modem !== '' && { modem }), before, after });
+    }
+  }
+
+  /** While this agent watches, uptime that goes back is a restart, whatever the clocks do. */
+  #followUptime({ seconds, readAtMs }: NonNullable<RouterState['changes']['uptime']>, at: Moment): void {
+    const readWallMs = at.wallMs - Math.max(0, at.ms - readAtMs);
+    const bootMs = Math.round(readWallMs - seconds * 1000);
+    const laterMs = bootMs - (this.#bootMs ?? bootMs);
+    const unsureMs = Math.max(UNSURE_MS, (laterMs + seconds * 1000) * UNSURE_PART);
+    const hasRestarted = this.#uptimeSeconds === undefined ? laterMs > unsureMs : seconds < this.#uptimeSeconds;
+    if (hasRestarted) this.#add('router.boot', at, { uptime_seconds: Math.round(seconds) });
+    this.#uptimeSeconds = seconds;
+    if (this.#bootMs !== undefined && !hasRestarted && Math.abs(laterMs) < DRIFT_MS) return;
+    this.#bootMs = bootMs;
+  }
+
+  /** A failed step of a log is repeated, and its gaps are recalled. */
+  #followLog({ type, uid, ...fields }: OfLog, atMs: number): void {
+    const [, kind] = OF_LOGS.find(([one]) => one === type) ?? [];
+    if (!kind || this.events.some(({ id }) => id === uid)) return;
+    const details = Object.entries({ ...fields, foundMs: undefined }).flatMap(([name, value]) => {
+      if (value === undefined) return [];
+      const key = name.replace(/UtcMs$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      return [[key, name.endsWith('UtcMs') ? new Date(Number(value)).toISOString() : value]];
+    });
+    this.#insert({ kind, at: Math.floor(atMs), id: uid, details: Object.fromEntries(details) });
+  }
+
+  #add(kind: JournalEvent['kind'], { wallMs }: Moment, details: Details): void {
+    if (this.#next !== undefined) this.#insert({ kind, at: Math.floor(wallMs), id: this.#next++, details });
+  }
+
+  #insert(event: JournalEvent): void {
+    const events = [event, ...this.events].toSorted((a, b) => b.at - a.at);
+    this.events = keepNewest(events, EVENTS_MAX);
+  }
+}
+
+/** Returns the state of a router as pages show it: one that was down before a restart is down until its first poll. */
+export function findShown(state: RouterState): Pick<StoredJournal, 'reach' | 'since' | 'failure'> {
+  const { recalled } = state.journal;
+  return state.reach === 'unknown' && recalled?.reach === 'down' ? recalled : state;
+}
+
+/** Events of logs take half of the room at most: a router may write logs that have many. */
+function keepNewest(events: readonly JournalEvent[], max: number): readonly JournalEvent[] {
+  let logsLeft = Math.ceil(max / 2);
+  return events.filter(({ id }) => typeof id === 'number' || logsLeft-- > 0).slice(0, max);
+}
+
+/** Returns an event as pages and the API show it. */
+export function toEventSummary(
+  { kind, at, id, details }: JournalEvent,
+  { name, labels }: RouterIdentity,
+): EventSummary {
+  const uid = typeof id === 'string' ? id : renderEventUid(kind, name, '', '', id);
+  const message = renderMessage(kind, details);
+  return { at: new Date(at).toISOString(), kind, router: name, labels, uid, message, details };
+}
+
+/** Renders the record of an event of a router. The same event always gives the same bytes. */
+export function renderEventRecord(event: JournalEvent, router: RouterIdentity): string {
+  const { at, uid, message, labels, details } = toEventSummary(event, router);
+  const shared = Object.keys(labels).length > 0 ? { labels } : {};
+  const kind = event.kind as EventRecord['event'];
+  const head = { observed_timestamp: at, router: router.name, message, uid };
+  return JSON.stringify({ ...head, ...shared, event: kind, details } satisfies EventRecord);
+}
+
+const MESSAGES: Readonly<Record<JournalEvent['kind'], string>> = {
+  'router.down': 'The router is down: {error}',
+  'router.up': 'The router is up again after {down_seconds}',
+  'router.boot': 'The router was restarted; it ran for {uptime_seconds} when it was polled',
+  'router.firmware': 'Firmware: {before} → {after}',
+  'router.serial': 'Another device answers, serial number: {before} → {after}',
+  'router.config': 'The configuration was changed',
+  'router.wan': 'Active WAN chain: {before} → {after}',
+  'router.sim': 'SIM card of {modem}: {before} → {after}',
+  'router.modem': 'Modem {modem}: {before} → {after}',
+  'log.gap': 'Lines of the log {component} are missing: {reason}',
+  'log.gap_end': 'The log {component} continues after a gap',
+  'log.repeat': 'The log {component} repeats a line',
+  'log.reset': 'The log {component} was reset: {reason}',
+  'log.clock_jump': "The router's clock has jumped: {before} → {after}",
+};
+
+function renderMessage(kind: JournalEvent['kind'], details: Details): string {
+  return MESSAGES[kind].replaceAll(/\{(\w+)\}/g, (_, key: string) => {
+    const value = details[key] ?? '';
+    return key.endsWith('_seconds') ? renderDuration(Number(value) * 1000) : String(value);
+  });
+}

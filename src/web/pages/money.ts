@@ -1,0 +1,67 @@
+import { renderBytes, renderMany } from '../../base/index.ts';
+import type { RouterDetail } from '../api/router-detail.ts';
+import { NO_USE, type RouterSummary, type UseSummary } from '../api/routers.ts';
+import { type Html, html, NOTHING, renderSince } from './html.ts';
+
+/** Traffic of several routers, such as those of a site. Unknown values of one router do not count. */
+export interface FleetUse extends UseSummary {
+  /** Routers that are forecast to exceed their data plans. */
+  readonly over: number;
+}
+
+/** The sum of no routers. */
+export const NO_FLEET_USE: FleetUse = { ...NO_USE, over: 0 };
+
+/** Adds the traffic of one more router. */
+export function addUse(sum: FleetUse, { use }: Pick<RouterSummary, 'use'>): FleetUse {
+  const add = (key: Exclude<keyof UseSummary, 'agent'>) => (use[key] === null ? sum[key] : (sum[key] ?? 0) + use[key]);
+  return {
+    agent: sum.agent + use.agent,
+    agentForecast: add('agentForecast'),
+    used: add('used'),
+    limit: add('limit'),
+    forecast: add('forecast'),
+    over: sum.over + (isOver(use) ? 1 : 0),
+  };
+}
+
+/** True if the data plans are forecast to be exceeded. */
+export function isOver({ limit, forecast }: UseSummary): boolean {
+  return limit !== null && forecast !== null && forecast > limit;
+}
+
+/** Renders the use of all data plans, and apart from it the agent's own traffic, in one line. */
+export function renderMoney(use: FleetUse): Html {
+  const { agent, agentForecast, over } = use;
+  const more =
+    over === 0 ? '' : html`; <strong class="warn">${renderMany(over, 'router')} over its plan</strong> by then`;
+  const plans =
+    use.limit === null
+      ? ''
+      : html`Data plans: ${renderUsed(use)} used${renderForecast(use, ' at the end of the period')}${more}. `;
+  const month = agentForecast === null ? '' : `, about ${renderBytes(agentForecast)} in 30 days`;
+  return html`<p class="money">${plans}The agent itself: ${renderBytes(agent)} this month${month}.</p>`;
+}
+
+/** Renders the traffic of one router as value and note of a tile. */
+export function describeUse({ use }: Pick<RouterSummary, 'use'>): readonly [value: Html | string, note: Html | string] {
+  const agent = `${renderBytes(use.agent)} by the agent this month`;
+  if (use.limit === null) return [renderBytes(use.agent), 'by the agent this month'];
+  return [renderUsed(use), html`${agent}${renderForecast(use, ' forecast')}`];
+}
+
+function renderUsed({ used, limit }: UseSummary): string {
+  return `${used === null ? NOTHING : renderBytes(used)} of ${renderBytes(limit ?? 0)}`;
+}
+
+function renderForecast(use: UseSummary, words: string): Html | string {
+  if (use.forecast === null) return '';
+  return html`, ${isOver(use) ? html`<strong class="warn">${renderBytes(use.forecast)}</strong>` : renderBytes(use.forecast)}${words}`;
+}
+
+/** Renders what a router was seen to cost; empty before enough was seen. */
+export function renderMonth(month: RouterDetail['bytes']['month'], nowMs: number): Html | string {
+  if (month === null) return '';
+  const { status, logs, since } = month;
+  return html`At these intervals about ${renderBytes(status + logs)} a month (status ${renderBytes(status)}, logs ${renderBytes(logs)}), as seen since ${renderSince(since, nowMs)}`;
+}
