@@ -77,12 +77,12 @@ const SORTS = {
 
 /** Renders search, filters and order of the fleet as one form that works without scripts, and the active filters. */
 export function renderFilters(query: TableQuery, facets: FacetCounts): Html {
-  const { search, sort, isDescending, filter } = query;
+  const { search, sort, isDescending, filter, eventKind } = query;
   const order = sort === undefined ? 'state' : `${isDescending ? '-' : ''}${sort}`;
   return html`<form role="search" method="get" class="filters">
 <label for="q" class="unseen">Search in names, addresses, labels, values and errors</label>
 <input type="search" id="q" name="q" value="${search}" maxlength="200" autocomplete="off" placeholder="Name, address, label, operator, error">
-<button>Search</button>
+<button>Search</button>${eventKind === undefined ? '' : html`<input type="hidden" name="event_kind" value="${eventKind}">`}
 <details id="filters"><summary>Filters</summary><div class="panel">
 <label>State <select name="state" aria-label="State"><option value="">any</option>${Object.entries(FILTERS).map(
     ([key, { title }]) => html`<option value="${key}"${key === filter ? html` selected` : ''}>${title}</option>`,

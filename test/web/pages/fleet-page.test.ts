@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type ListedRouter, NO_DEVICE, type WebContent } from '../../../src/web/index.ts';
+import { type EventQuery, type ListedRouter, NO_DEVICE, type WebContent } from '../../../src/web/index.ts';
 import { ask, createProcess, ROUTER, SINK } from '../bench.ts';
 import { createDown, createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
@@ -590,4 +590,35 @@ test('the mark of now in the last hours of a router is no part of a pixel at the
   const page = await read('/', { listRouters: () => createRouters(1, () => ({ availability: 'ud' })) });
   const [, width, path] = /<td[^>]*c-spark">.*?viewBox="0 0 (\d+) .*?<path class="down" d="M(\d+)/s.exec(page) ?? [];
   expect([width, path]).toEqual(['3', '1']);
+});
+
+test('events of the last 24 hours are below the table, of a site and a kind by the address, kept by links and forms', async () => {
+  const asked: EventQuery[] = [];
+  const event = { at: '1970-01-01T00:00:00.000Z', labels: {}, uid: 'u1', message: EVIL, details: {} };
+  const listEvents = (query: EventQuery) => {
+    asked.push(query);
+    return [{ ...event, kind: 'router.down', router: 'r-0001' }];
+  };
+  const since = '1969-12-31T00:00:00.000Z';
+  const page = await read('/', { listEvents });
+  const [section = ''] = /<h2 id="events">.*/s.exec(page) ?? [];
+  expect(section).toContain('Events of the last 24 h</h2>');
+  expect(section).toContain('router.down</span>');
+  expect(section).toContain('href="router/r-0001?view=events"');
+  expect(section).not.toContain('<script>');
+  expect(section).toContain(`href="api/v1/events?since=${encodeURIComponent(since)}"`);
+  const some = await read('/?site=nord&event_kind=log.*&sort=name', { listEvents });
+  expect(some).toContain('Events of the last 24 h at <bdi>nord</bdi>');
+  expect(some).toContain(
+    '<a href="?site=nord&amp;sort=name&amp;event_kind=log.*#events" aria-current="true">log.*</a>',
+  );
+  expect(some).toContain('<a href="?site=nord&amp;sort=name#events">all</a>');
+  expect(some).toContain('<input type="hidden" name="event_kind" value="log.*">');
+  expect(some).toContain(`api/v1/events?since=${encodeURIComponent(since)}&amp;site=nord&amp;kind=log.*"`);
+  await read('/?label=site%3Ds%C3%BCd', { listEvents });
+  expect(asked).toEqual([
+    { since, max: 20 },
+    { since, site: 'nord', kind: 'log.*', max: 20 },
+    { since, site: 'süd', max: 20 },
+  ]);
 });
