@@ -49,7 +49,7 @@ withPrograms(['chromium'], describe)('the fleet on screens of all sizes', () => 
         expect([width, await page.evaluate(FIND_CUT_TEXTS)]).toEqual([width, []]);
         if (fleet.count < 300) continue;
         const tops = await page
-          .locator('tbody tr')
+          .locator('.fleet tbody tr')
           .evaluateAll((rows: { getBoundingClientRect(): { top: number; bottom: number } }[]) =>
             rows.map((row) => row.getBoundingClientRect()).map(({ top, bottom }) => ({ top, bottom })),
           );
@@ -112,10 +112,10 @@ withPrograms(['chromium'], describe)('the fleet on screens of all sizes', () => 
       await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
     };
     await follow(/^1\s+down$/);
-    expect(await page.locator('caption').innerText()).toBe('1 router, down');
+    expect(await page.locator('.fleet caption').innerText()).toBe('1 router, down');
     await page.reload();
     const name = page.locator('tbody .name');
-    expect([await page.locator('caption').innerText(), await name.count()]).toEqual(['1 router, down', 1]);
+    expect([await page.locator('.fleet caption').innerText(), await name.count()]).toEqual(['1 router, down', 1]);
     const wanted = await name.innerText();
     await follow(new RegExp(`^${wanted}$`));
     expect(await page.locator('h1').innerText()).toBe(wanted);
@@ -211,7 +211,7 @@ withPrograms(['chromium'], describe)('the fleet on screens of all sizes', () => 
       const { page, complaints } = watched;
       await page.goto('/');
       await page.locator('.groups').getByRole('link', { name: 'nord' }).click();
-      expect(await page.locator('caption').innerText()).toBe('40 routers, down');
+      expect(await page.locator('.fleet caption').innerText()).toBe('40 routers, down');
       await page.locator('summary', { hasText: 'Filters' }).click();
       await page.getByLabel('Step', { exact: true }).selectOption('tls');
       await page.getByLabel('Firmware', { exact: true }).selectOption('9.5');
@@ -222,7 +222,7 @@ withPrograms(['chromium'], describe)('the fleet on screens of all sizes', () => 
       await page.reload();
       expect(await page.locator('.name').allInnerTexts()).toEqual(names);
       await page.getByRole('link', { name: /^Step tls/ }).click();
-      expect(await page.locator('caption').innerText()).toBe('32 routers, down');
+      expect(await page.locator('.fleet caption').innerText()).toBe('32 routers, down');
       expect(complaints).toEqual([]);
     },
   );
