@@ -1,3 +1,4 @@
+import { ProfileArchive } from '../backup/index.ts';
 import type { Clock } from '../base/index.ts';
 import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
@@ -99,6 +100,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
       const router = fleet.find(name);
       return router && renderEffectiveRouter(router.settings, options.config().origins);
     },
+    listBackups: (name) => listBackups(options, name),
     describeConfiguration: options.describeConfiguration,
     listDeadLetters: (selection) => listDeadLetters(options.deadLetters, selection),
     findDeadLetter: (id) => findDeadLetter(options.deadLetters, id),
@@ -112,6 +114,24 @@ export function createWebContent(options: WebContentOptions): WebContent {
     findUnreadiness: options.findUnreadiness,
     onFailed: options.onFailed,
   };
+}
+
+/** Versions that a page shows. */
+const BACKUPS_MAX = 100;
+
+async function listBackups({ config, clock, onFailed }: WebContentOptions, router: string) {
+  const { backup } = config();
+  if (!backup) return [];
+  const archive = new ProfileArchive({ path: backup.path, keep: backup.keep, clock });
+  const profiles = await archive.listProfiles(router).catch((cause: unknown) => {
+    onFailed(cause);
+    return [];
+  });
+  return profiles
+    .flatMap(({ profile, versions }) => versions.map((version) => ({ profile, ...version })))
+    .toSorted((a, b) => b.timeMs - a.timeMs)
+    .slice(0, BACKUPS_MAX)
+    .map(({ profile, timeMs, bytes, reason }) => ({ profile, at: new Date(timeMs).toISOString(), bytes, reason }));
 }
 
 async function setRouterState(

@@ -40,6 +40,7 @@ test('bench measures the agent as it is shipped, and reports the machine and eac
   const { code, stdout, stderr } = await program.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain('Interval 300ms, 0 ms from request to answer');
+  expect(stdout).toMatch(/\n\nStopped at 2 routers: .+\n$/);
   // How many are up at the end depends on what else the machine does.
   const [routers, pollsPerSecond, processor] = /^ +(\d+) +([\d.]+) +(\d+) %.*MiB +\d\b/m.exec(stdout)?.slice(1) ?? [];
   expect(routers).toBe('2');

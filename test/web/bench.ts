@@ -4,6 +4,7 @@ import { type RequestOptions, request as requestHttps } from 'node:https';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import { FanOut } from '../../src/web/fan-out.ts';
 import {
+  type EventSummary,
   type ListedRouter,
   openWebServer,
   type ProcessSummary,
@@ -121,6 +122,16 @@ export const DETAIL: RouterDetail = {
   interfaceRates: [],
 };
 
+export const EVENT: EventSummary = {
+  at: '2026-11-21T12:00:00.000Z',
+  kind: 'router.down',
+  router: 'plant-7',
+  labels: { site: 'munich' },
+  uid: 'k7d2m4q2x4t5h7ca-00000e2f',
+  message: 'The router is down: No answer',
+  details: { reason: 'timeout' },
+};
+
 export const SINK: SinkSummary = {
   name: 'loki',
   type: 'loki',
@@ -200,6 +211,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
       warnings: [],
       sources: [],
     }),
+    listBackups: () => Promise.resolve([]),
     renderRouterConfig: () => 'name: plant-7\n',
     ...createProcess({}),
     listDeadLetters: () => ({ letters: [], hasMore: false, counts: [], fault: null }),

@@ -3,18 +3,14 @@ import { demoLogSettings, type SimulatedRouter, type Simulator, startSimulator }
 import { type CommandIo, EXIT, type ExitCode } from '../support/io.ts';
 import { takeOrders } from '../support/other-process.ts';
 
-interface DemoPace {
-  readonly intervalS: number;
-  readonly modules: readonly string[] | undefined;
-  readonly runsMax: number;
-}
-
+/** Not UTC, to show the conversion. */
+export const TIMEZONE = 'Europe/Berlin';
 /** With {@link FLEET_MODULES}: one machine runs routers and agent. */
 const POLLS_PER_SECOND_MAX = 25;
+/** Larger fleets have only {@link FLEET_MODULES}, and logs of so many routers. */
 const WHOLE_ROUTERS_MAX = 100;
 /** They provide the values of the fleet page. */
 const FLEET_MODULES = ['system', 'modem', 'wan'];
-export const LOGGED_ROUTERS_MAX = 100;
 /** Concurrent runs. With more, the first polls share two cores, and all of them time out. */
 const RUNS_MAX = { whole: 8, part: 32 };
 /** The default of `poll.interval`, so that the bytes are those of a usual fleet. */
@@ -26,13 +22,10 @@ const LOG_HISTORY_MS = 24 * 3_600_000;
 const LOG_SETTINGS = { ...demoLogSettings, maxSizeBytes: 16_384, compressionMs: 500, severityBrackets: true };
 
 /** Thousands of routers have intervals that one machine carries. */
-export function findDemoPace(routers: number): DemoPace {
-  const extent = routers > WHOLE_ROUTERS_MAX ? 'part' : 'whole';
-  return {
-    intervalS: Math.max(INTERVAL_S_MIN, Math.ceil(routers / POLLS_PER_SECOND_MAX)),
-    modules: extent === 'part' ? FLEET_MODULES : undefined,
-    runsMax: RUNS_MAX[extent],
-  };
+export function findDemoPace(routers: number) {
+  const intervalS = Math.max(INTERVAL_S_MIN, Math.ceil(routers / POLLS_PER_SECOND_MAX));
+  if (routers <= WHOLE_ROUTERS_MAX) return { intervalS, modules: undefined, runsMax: RUNS_MAX.whole };
+  return { intervalS, modules: FLEET_MODULES, runsMax: RUNS_MAX.part };
 }
 
 interface DemoRouters extends AsyncDisposable {
@@ -40,7 +33,7 @@ interface DemoRouters extends AsyncDisposable {
 }
 
 export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters> {
-  const { routers, loggedRouters, timezone, hasFaults } = order;
+  const { routers, hasFaults } = order;
   const clock = createSystemClock();
   const faults = new AbortController();
   const simulator = await startSimulator({
@@ -48,8 +41,8 @@ export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters> {
     clock,
     seed: 1,
     logActivity: 'live',
-    liveRouters: loggedRouters,
-    timezone,
+    liveRouters: Math.min(routers, WHOLE_ROUTERS_MAX),
+    timezone: TIMEZONE,
     logs: LOG_SETTINGS,
     logLinesPerSecond: LINES_PER_SECOND,
     logHistoryMs: LOG_HISTORY_MS,
@@ -86,9 +79,6 @@ export async function runDemoRouters(io: CommandIo): Promise<ExitCode> {
 export interface DemoOrder {
   readonly type: 'start';
   readonly routers: number;
-  /** The first so many routers write logs. */
-  readonly loggedRouters: number;
-  readonly timezone: string;
   readonly hasFaults: boolean;
 }
 
@@ -124,11 +114,11 @@ const SITES = ['north', 'east', 'south', 'west'];
 /** Part of a YAML flow map. */
 export function renderRouterSettings(index: number, hasFaults: boolean): string {
   const site = `, labels: { site: ${SITES[index % SITES.length]} }`;
-  if (!hasFaults) return site;
-  if (index === FAULTY.refused) return `${site}, password: wrong`;
-  // Two polls of all resources would take longer than the interval.
-  if (index === FAULTY.slow) return `${site}, modules: [${FLEET_MODULES.join(', ')}], poll: { deadline: 59s }`;
-  return site;
+  if (index >= WHOLE_ROUTERS_MAX) return `${site}, logs: { enabled: false }`;
+  if (hasFaults && index === FAULTY.refused) return `${site}, password: wrong`;
+  const modules = `[${FLEET_MODULES.join(', ')}]`;
+  // A poll of all resources would take longer than the interval.
+  return hasFaults && index === FAULTY.slow ? `${site}, modules: ${modules}, poll: { deadline: 59s }` : site;
 }
 
 const CHANGE_AFTER_MS = 20_000;

@@ -15,9 +15,9 @@ import {
   type DemoStarted,
   FAULTY_ROUTERS_MIN,
   findDemoPace,
-  LOGGED_ROUTERS_MAX,
   renderRouterSettings,
   startDemoRouters,
+  TIMEZONE,
 } from './demo-routers.ts';
 import { LiveStatus } from './live-status.ts';
 
@@ -34,8 +34,6 @@ interface DemoFlags {
   readonly log: LogFlags;
 }
 
-/** Not UTC, to show the conversion. */
-const TIMEZONE = 'Europe/Berlin';
 const USUAL_ADDRESS = '127.0.0.1:9847';
 const ANY_ADDRESS = '127.0.0.1:0';
 
@@ -85,13 +83,7 @@ async function startRouters(
   running: AsyncDisposableStack,
   { signal }: CommandIo,
 ): Promise<DemoStarted> {
-  const order = {
-    type: 'start',
-    routers: count,
-    loggedRouters: LOGGED_ROUTERS_MAX,
-    timezone: TIMEZONE,
-    hasFaults,
-  } as const;
+  const order = { type: 'start', routers: count, hasFaults } as const;
   if (count < OWN_PROCESS_FROM) return running.use(await startDemoRouters(order)).started;
   const routers = new OtherProcess<DemoOrder, DemoReport>({
     program: process.argv[1] ?? '',
@@ -163,8 +155,7 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
 
 function renderConfig({ simulated, hasFaults, connections }: DemoParts, listenAddress: string): string {
   const routers = simulated.routers.map(
-    ({ name, url }, index) =>
-      `  - { name: ${name}, url: "${url}"${renderRouterSettings(index, hasFaults)}${index < LOGGED_ROUTERS_MAX ? '' : ', logs: { enabled: false }'} }\n`,
+    ({ name, url }, index) => `  - { name: ${name}, url: "${url}"${renderRouterSettings(index, hasFaults)} }\n`,
   );
   const { intervalS, modules, runsMax } = findDemoPace(routers.length);
   return `# The configuration of this demo.

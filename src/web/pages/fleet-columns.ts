@@ -12,7 +12,7 @@ import {
   renderShortSpell,
   toShown,
 } from './html.ts';
-import { isOver } from './money.ts';
+import { isOverPlan } from './money.ts';
 import {
   hasCurrentValues,
   renderLabels,
@@ -196,20 +196,18 @@ function renderName(router: RouterSummary, base: string, nowMs: number): Html {
 }
 
 function toUsed({ bytesToday, byteBudget, use }: RouterSummary): string {
-  const today = renderBytes(bytesToday) + (byteBudget === null ? '' : ` of ${renderBytes(byteBudget)}`);
-  const { forecast, limit, agentForecast } = use;
-  if (forecast !== null) {
-    return `${today}; ${renderBytes(forecast)} of ${renderBytes(limit ?? 0)} at the end of the data plan`;
-  }
-  return agentForecast === null ? today : `${today}; about ${renderBytes(agentForecast)} in 30 days`;
+  const today =
+    byteBudget === null ? renderBytes(bytesToday) : `${renderBytes(bytesToday)} of ${renderBytes(byteBudget)}`;
+  if (use.forecast !== null && use.limit !== null)
+    return `${today}; ${renderBytes(use.forecast)} of ${renderBytes(use.limit)} at the end of the data plan`;
+  return use.agentForecast === null ? today : `${today}; ${renderBytes(use.agentForecast)} in 30 days at this rate`;
 }
 
-/** The forecast of the data plan, else that of the agent's own bytes. */
 function renderUsed({ bytesToday, byteBudget, use }: RouterSummary): Html | string {
   const share = byteBudget === null ? 0 : bytesToday / byteBudget;
   const words = `${renderBytes(bytesToday)}${byteBudget === null ? '' : ` (${Math.round(share * 100)} %)`}`;
   const today = share < BUDGET_SHARE_HIGH ? words : html`<strong class="warn">${words}</strong>`;
   const month = use.forecast ?? use.agentForecast;
-  const tone = isOver(use) ? 'warn' : 'soft';
+  const tone = isOverPlan(use) ? 'warn' : 'soft';
   return month === null ? today : html`${today} / <span class="${tone}">${renderBytes(month)}</span>`;
 }

@@ -1,3 +1,4 @@
+import { renderMany } from '../../base/index.ts';
 import type { PollFault, RouterState, RouterSummary, SignalSummary } from '../api/routers.ts';
 import { type Html, html, NOTHING, renderLength, toShown } from './html.ts';
 import { POINT_S } from './plots.ts';
@@ -86,9 +87,9 @@ const MARKS: Readonly<Record<string, readonly [tone: string, y: number, height: 
 
 /**
  * Renders poll results, one letter for each slot of `slotS` seconds, as a row of marks: low for up, full height for down, a thin line for
- * times that were not watched. What was before the first poll is empty.
+ * times that were not watched. What was before the first poll is empty. `gaps`: slots with log gaps, of which each is a mark.
  */
-export function renderSparkline(results: string, slotS: number): Html | string {
+export function renderSparkline(results: string, slotS: number, gaps: readonly number[] = []): Html | string {
   const known = results.replaceAll('-', '').length;
   if (known === 0) return NOTHING;
   const up = results.replaceAll(/[^u]/g, '').length;
@@ -100,12 +101,13 @@ export function renderSparkline(results: string, slotS: number): Html | string {
   const unwatched = (watched - known) * slotS;
   return renderBand(
     results,
-    `${share} % of the ${span} up${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}`,
+    `${share} % of the ${span} up${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}${gaps.length > 0 ? `, ${renderMany(gaps.length, 'log gap')}` : ''}`,
+    gaps,
   );
 }
 
 /** Renders slots of time as {@link renderSparkline}; `words` say what they show. */
-export function renderBand(results: string, words: string): Html {
+export function renderBand(results: string, words: string, gaps: readonly number[] = []): Html {
   const watched = results.replace(/^-+/, '').length;
   const paths: Record<string, string> = {};
   for (const [run] of results.matchAll(/(.)\1*/g)) paths[run[0] ?? ''] = '';
@@ -121,7 +123,9 @@ export function renderBand(results: string, words: string): Html {
   // One unit wider, because rounding could clip the last mark.
   return html`<svg class="spark" role="img" aria-label="${words}" viewBox="0 0 ${results.length + 1} ${HEIGHT}" preserveAspectRatio="none"><title>${words}</title>${Object.entries(
     paths,
-  ).map(([letter, path]) => (MARKS[letter] ? html`<path class="${MARKS[letter][0]}" d="${path}"/>` : ''))}</svg>`;
+  ).map(([letter, path]) =>
+    MARKS[letter] ? html`<path class="${MARKS[letter][0]}" d="${path}"/>` : '',
+  )}${gaps.map((slot) => html`<path class="gap" d="M${slot} 0h1v${HEIGHT}h-1z"/>`)}</svg>`;
 }
 
 /** Renders the step, and the resource if there is one. */
@@ -154,12 +158,12 @@ export function toneState({ state, fault }: RouterSummary): string {
   return state === 'up' && fault !== null ? 'warn' : STATE_TONES[state];
 }
 
-/** Renders the state, and whether values are stale or the router is in maintenance. */
-export function renderState(router: RouterSummary): Html {
+/** Renders the state, since when (`spell`), and whether values are stale or the router is in maintenance. */
+export function renderState(router: RouterSummary, spell: Html | string = ''): Html {
   const { state, isStale, fault, lifecycle } = router;
   const stale = isStale ? html`, <span class="warn">stale</span>` : '';
   const isDegraded = state === 'up' && fault !== null;
-  return html`<span class="state ${toneState(router)}">${isDegraded ? 'degraded' : STATE_NAMES[state]}</span>${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
+  return html`<span class="state ${toneState(router)}">${isDegraded ? 'degraded' : STATE_NAMES[state]}</span>${spell}${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
 }
 
 /** Renders at most `max` labels as `name=value`, and the number of the others. */
