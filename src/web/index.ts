@@ -58,7 +58,7 @@ export type {
   RouterSummary,
   SignalSummary,
 } from './api/routers.ts';
-export { deviceSchema, NO_DEVICE } from './api/routers.ts';
+export { deviceSchema, findSite, NO_DEVICE } from './api/routers.ts';
 export { WebError } from './errors.ts';
 export type { ClusterSummary, FleetShards, ForeignRouter } from './fan-out.ts';
 export type { ReloadResult, StateResult } from './lifecycle.ts';

@@ -38,9 +38,9 @@ withPrograms(['chromium'], describe)('the pages of 2,000 routers in a browser', 
       await using watched = await openPage(browser, origin, { javaScriptEnabled });
       const { page, complaints } = watched;
       await page.goto('/');
-      expect(await page.title()).toBe('Fleet – router-exporter');
-      expect(await page.locator('.cards').innerText()).toMatch(/2,000\s+routers\s+1,99\d\s+up/);
-      expect(await page.locator('caption').innerText()).toBe('Routers 1 to 100 of 2,000');
+      expect(await page.title()).toBe('(4 down) Fleet – router-exporter');
+      expect(await page.locator('.bar').innerText()).toMatch(/2,000\s+routers\s+1,99\d\s+up/);
+      expect(await page.locator('.fleet caption').innerText()).toBe('Routers 1 to 100 of 2,000');
 
       // By the keyboard alone: past the link that skips the navigation, into the search.
       await page.keyboard.press('Tab');
@@ -49,7 +49,7 @@ withPrograms(['chromium'], describe)('the pages of 2,000 routers in a browser', 
       await page.keyboard.type('auth harbour');
       await page.keyboard.press('Enter');
       await page.waitForURL(/q=auth\+harbour/);
-      const rows = page.locator('tbody tr');
+      const rows = page.locator('.fleet tbody tr');
       expect(await rows.count()).toBe(1);
       expect(await rows.innerText()).toMatch(/harbour-1701.*\s+down\s+auth: refused user "nobody"/);
 

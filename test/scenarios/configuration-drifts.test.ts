@@ -88,6 +88,22 @@ test('a changed list of the configuration is counted, with its number of entries
   expect(/<h2>Configuration.*?<th scope="row"><bdi>(.*?)<\/bdi>/s.exec(page)?.[1]).toBe('administration · users');
 });
 
+test('a profile that was changed and is not active needs attention on the fleet page until it is', async () => {
+  await using fleet = await startFleet({ config: withFewModules });
+  await fleet.advance(10 * MINUTE_MS);
+  const attention = async () => />([^<]*changed profile[^<]*)<\/a>/.exec(await fleet.metrics('/'))?.[1];
+  expect(await attention()).toBeUndefined();
+  await using admin = openAdmin(fleet);
+  const entry = { parameters: { username: 'somebody', password: 'secret-of-the-user', group: 'status', active: '1' } };
+  await admin.configuration.addEntries('administration/users', [entry]);
+  await fleet.advance(10 * MINUTE_MS);
+  expect(await attention()).toBe('1 router with a changed profile or an unexpected configuration');
+  expect(await fleet.metrics('/?state=drift')).toContain('href="router/sim-1"');
+  await addUser(fleet, 'another');
+  await fleet.advance(10 * MINUTE_MS);
+  expect(await attention()).toBeUndefined();
+});
+
 test('a content that changed without a change of numbers is counted as well', async () => {
   await using fleet = await startFleet({ config: withFewModules });
   await fleet.advance(10 * MINUTE_MS);

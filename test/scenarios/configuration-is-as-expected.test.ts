@@ -51,6 +51,7 @@ test('expected values are compared once, again after a change, at most once a da
   await fleet.advance(10 * MINUTE_MS);
   expect(await readSeries(fleet)).toEqual(['no-http 1', 'hostnames.location 0']);
   expect(countRequests(fleet)).toBe(2);
+  expect(await fleet.metrics('/?state=drift')).toContain('<caption>1 router, with a changed configuration</caption>');
 
   await change(fleet, { location: 'hall 4' });
   const own = countRequests(fleet);
@@ -67,6 +68,7 @@ test('expected values are compared once, again after a change, at most once a da
   await fleet.advance(6 * HOUR_MS);
   expect(await readSeries(fleet)).toEqual(['no-http 1', 'hostnames.location 1']);
   expect(countRequests(fleet)).toBe(own + 2);
+  expect(await fleet.metrics('/?state=drift')).toContain('No router matches.');
   // Only what the router lacks is asked for again.
   await fleet.advance(2 * DAY_MS);
   expect(countRequests(fleet)).toBe(own + 4);

@@ -47,7 +47,7 @@ test('a router is down since its first failure, and stale when its values are no
   expect(await describeRouter(fleet)).toMatchObject({ state: 'down', isStale: true, since: down.since });
   expect(await fleet.metrics()).not.toContain('router_uptime_seconds{router="sim-1"}');
   expect(await fleet.metrics('/?state=stale')).toContain('>sim-1</a>');
-  expect(await fleet.metrics('/?state=up')).not.toContain('>sim-1</a>');
+  expect(await fleet.metrics('/?state=up')).toContain('No router matches.');
 });
 
 test('records of a router that is not configured any more are not shown, until it comes back', async () => {
@@ -153,7 +153,7 @@ test('lines that are missing are gaps on the overview, and those that are left o
   expect(await fleet.metrics()).toMatch(/^router_log_gaps_total\{.*reason="skipped"\} 1$/m);
   expect(fleet.agent.summary().gaps).toBe(0);
   const readGaps = async () => /(\d+)\s+log gap/.exec((await fleet.metrics('/')).replaceAll(/<[^>]*>/g, ' '))?.[1];
-  expect(await readGaps()).toBe('0');
+  expect(await readGaps()).toBeUndefined();
   for (let index = 0; index < 4; index++) {
     fleet.router().appendLog('network', `unread ${index}`);
     fleet.router().rotate('network');

@@ -171,6 +171,7 @@ export function createProcess(process: Partial<ProcessSummary>): Pick<WebContent
 
 /** One router, up; nothing fails. */
 export function createContent(content: Partial<WebContent> = {}): WebContent {
+  let letters: ReadonlyMap<string, string> | undefined;
   return {
     renderMetrics: () => ['router_up 1\n'],
     hasRouter: (name) => name === ROUTER.name,
@@ -191,9 +192,10 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
       return router && { availability: '', ...router };
     },
     describeAvailability(name) {
-      if (content.findRouter) return content.findRouter(name)?.availability ?? '';
-      const router = [...(content.listRouters?.() ?? [])].find((one) => one.name === name);
-      return (router as ListedRouter | undefined)?.availability ?? '';
+      letters ??= new Map(
+        [...(content.listRouters?.() ?? [])].map((one) => [one.name, (one as ListedRouter).availability]),
+      );
+      return letters.get(name) ?? '';
     },
     listNames: () => [...(content.listRouters?.() ?? [ROUTER])].map(({ name }) => name),
     describeRouter: () => undefined,

@@ -221,7 +221,7 @@ test('the token of the fleet is shown to the other processes by every page', asy
   expect(new Set(peer.requests.map(({ authorization }) => authorization))).toEqual(
     new Set(['Bearer a-token-of-the-fleet']),
   );
-  expect(peer.requests).toHaveLength(5);
+  expect(peer.requests).toHaveLength(6);
 });
 
 test('a replica without an address is named without one', async () => {

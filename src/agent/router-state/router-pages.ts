@@ -43,8 +43,6 @@ export interface RouterSurroundings {
   readonly exposition: FleetExposition;
 }
 
-const DAY_MS = 86_400_000;
-
 /** Returns the state of a router as pages show it: one that was down before a restart is down until its first poll. */
 export function findShown(
   state: RouterState,
@@ -151,7 +149,7 @@ function describeUse({ account, plans: source }: RouterSurroundings): RouterSumm
 
 /** Returns the day so many days before another one. */
 function toDay(today: string, before: number): string {
-  return renderDay(Date.parse(today) - before * DAY_MS);
+  return renderDay(Date.parse(today) - before * 86_400_000);
 }
 
 export function describeLogs({ logs }: RouterState, at: Moment): readonly RouterLogSummary[] {

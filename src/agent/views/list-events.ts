@@ -1,4 +1,4 @@
-import { type EventQuery, type EventSummary, listKinds, sortEvents } from '../../web/index.ts';
+import { type EventQuery, type EventSummary, findSite, listKinds, sortEvents } from '../../web/index.ts';
 import type { AgentEvents } from '../agent-events.ts';
 import { type JournalEvent, toEventSummary } from '../router-state/router-journal.ts';
 import type { RouterAgent } from '../routers/router-agent.ts';
@@ -23,9 +23,10 @@ export function listEvents(
     if (found.length === max) fromMs = Math.max(fromMs, found.at(-1)?.[0].at ?? 0);
   };
   for (const { settings, recorder } of routers) {
-    if ((router ?? settings.name) !== settings.name || (site ?? settings.labels['site']) !== settings.labels['site'])
-      continue;
-    for (const event of recorder.state.journal.events) {
+    if ((router ?? settings.name) !== settings.name) continue;
+    const { journal, device } = recorder.state;
+    if (site !== undefined && findSite({ labels: settings.labels, device: device.summary }) !== site) continue;
+    for (const event of journal.events) {
       if (event.at >= fromMs && kinds.has(event.kind)) found.push([event, settings]);
     }
     if (found.length > 2 * max) cutToNewest();

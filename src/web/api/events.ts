@@ -25,7 +25,7 @@ export interface EventQuery {
   /** Only those noticed then or later: RFC 3339. */
   readonly since?: string | undefined;
   readonly router?: string | undefined;
-  /** Value of the label `site`. */
+  /** As `findSite` returns it. */
   readonly site?: string | undefined;
   /** Glob, as in `router.*`. */
   readonly kind?: string | undefined;

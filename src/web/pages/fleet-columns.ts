@@ -103,11 +103,12 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
         router.device.signal ? renderSignal(router.device.signal, hasCurrentValues(router), true) : NOTHING,
     },
     {
-      title: 'Traffic',
+      title: 'Bit/s',
+      help: 'Received / sent',
       kind: 'number',
       key: 'traffic',
       className: 'c-traffic',
-      tooltip: (router) => `Received and sent: ${toTraffic(router)}`,
+      tooltip: (router) => `Received / sent: ${toTraffic(router)} bit/s`,
       cell: toTraffic,
     },
     {
@@ -123,7 +124,14 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
       },
     },
     { title: 'Log lag', kind: 'number', key: 'lag', className: 'c-lag', cell: (router) => renderLogs(router, base) },
-    { title: 'Bytes today', kind: 'number', key: 'bytes', className: 'c-bytes', tooltip: toUsed, cell: renderUsed },
+    {
+      title: 'Bytes today / month',
+      kind: 'number',
+      key: 'bytes',
+      className: 'c-bytes',
+      tooltip: toUsed,
+      cell: renderUsed,
+    },
     {
       title: 'Last 24 h',
       className: 'c-spark',
@@ -152,7 +160,8 @@ function toUplink({ device: { wan, operator, technology } }: RouterSummary): str
 
 function toTraffic({ traffic }: RouterSummary): string {
   if (!traffic) return NOTHING;
-  return [traffic.receiveBytesPerSecond, traffic.transmitBytesPerSecond].map(renderBitRate).join(' / ');
+  const rates = [traffic.receiveBytesPerSecond, traffic.transmitBytesPerSecond].map(renderBitRate);
+  return rates.map((rate) => rate.replace(/ ?bit\/s/, '')).join(' / ');
 }
 
 function renderLogs({ name, logLagSeconds, gaps }: RouterSummary, base: string): Html | string {
@@ -176,7 +185,7 @@ function renderName(router: RouterSummary, base: string, nowMs: number): Html {
     ['Firmware', toShown(firmware ?? NOTHING)],
     ['Location', html`<bdi>${toShown(device.location ?? NOTHING)}</bdi>`],
     ['Uplink', html`<bdi>${toShown(toUplink(router)) || NOTHING}</bdi>`],
-    ['Traffic', toTraffic(router)],
+    ['Bit/s', toTraffic(router)],
     ['Uptime', renderLength(device.uptimeSeconds)],
     ['Log lag', renderLogs(router, base)],
     ['Bytes today', toUsed(router)],
@@ -199,7 +208,6 @@ function renderUsed({ bytesToday, byteBudget, use }: RouterSummary): Html | stri
   const words = `${renderBytes(bytesToday)}${byteBudget === null ? '' : ` (${Math.round(share * 100)} %)`}`;
   const today = share < BUDGET_SHARE_HIGH ? words : html`<strong class="warn">${words}</strong>`;
   const month = use.forecast ?? use.agentForecast;
-  return month === null
-    ? today
-    : html`${today} <span class="${isOverPlan(use) ? 'warn' : 'soft'}">${renderBytes(month)}/month</span>`;
+  const tone = isOverPlan(use) ? 'warn' : 'soft';
+  return month === null ? today : html`${today} / <span class="${tone}">${renderBytes(month)}</span>`;
 }

@@ -24,7 +24,7 @@ export const FILTERS: Readonly<
     {
       readonly title: string;
       readonly fits: (router: RouterSummary, nowMs: number) => boolean;
-      /** True if it is shown only when it matches a router. */
+      /** True if its count is among the concerns, not next to the states. */
       readonly isRare?: boolean;
       /** The filter before it that usually includes its routers. */
       readonly partOf?: 'down';
@@ -47,10 +47,10 @@ export const FILTERS: Readonly<
   certificate: { title: 'with a certificate that expires soon', fits: isExpiring, isRare: true },
   drift: { title: 'with a changed configuration', fits: ({ device }) => device.drift !== null, isRare: true },
   rebooted: { title: 'restarted within the last hour', fits: isRebooted, isRare: true },
-  slow: { title: 'slow', fits: ({ isSlow }) => isSlow, isRare: true },
-  maintenance: { title: 'in maintenance', fits: ({ lifecycle }) => lifecycle.state === 'maintenance', isRare: true },
-  paused: { title: 'paused', fits: ({ state }) => state === 'paused', isRare: true },
-  retired: { title: 'retired', fits: ({ state }) => state === 'retired', isRare: true },
+  slow: { title: 'slow', fits: ({ isSlow }) => isSlow },
+  maintenance: { title: 'in maintenance', fits: ({ lifecycle }) => lifecycle.state === 'maintenance' },
+  paused: { title: 'paused', fits: ({ state }) => state === 'paused' },
+  retired: { title: 'retired', fits: ({ state }) => state === 'retired' },
 };
 
 /** Names and values of facets in lists. Characters. */
@@ -77,12 +77,12 @@ const SORTS = {
 
 /** Renders search, filters and order of the fleet as one form that works without scripts, and the active filters. */
 export function renderFilters(query: TableQuery, facets: FacetCounts): Html {
-  const { search, sort, isDescending, filter } = query;
+  const { search, sort, isDescending, filter, eventKind } = query;
   const order = sort === undefined ? 'state' : `${isDescending ? '-' : ''}${sort}`;
   return html`<form role="search" method="get" class="filters">
 <label for="q" class="unseen">Search in names, addresses, labels, values and errors</label>
 <input type="search" id="q" name="q" value="${search}" maxlength="200" autocomplete="off" placeholder="Name, address, label, operator, error">
-<button>Search</button>
+<button>Search</button>${eventKind === undefined ? '' : html`<input type="hidden" name="event_kind" value="${eventKind}">`}
 <details id="filters"><summary>Filters</summary><div class="panel">
 <label>State <select name="state" aria-label="State"><option value="">any</option>${Object.entries(FILTERS).map(
     ([key, { title }]) => html`<option value="${key}"${key === filter ? html` selected` : ''}>${title}</option>`,

@@ -1,9 +1,12 @@
 import { renderCount, renderMany } from '../../base/index.ts';
+import { ROUTER_EVENTS } from '../../model/index.ts';
+import type { EventQuery, EventSummary } from '../api/events.ts';
 import type { FleetMinute, ProcessSummary, RunSummary } from '../api/process.ts';
 import type { ClusterSummary, PeerFault } from '../fan-out.ts';
-import { collectFleet, collectProcesses, type FleetContent, type ProcessPart } from '../whole-fleet.ts';
+import { collectEvents, collectFleet, collectProcesses, type FleetContent, type ProcessPart } from '../whole-fleet.ts';
 import { CONCERNS_MAX, listConcerns, renderConcerns } from './attention.ts';
 import type { ConfigContent } from './config-page.ts';
+import { renderEvents } from './events-table.ts';
 import { parseFacets, withFacet, withoutFacet } from './facets.ts';
 import { createFleetColumns } from './fleet-columns.ts';
 import { FILTERS, renderFilters } from './fleet-filters.ts';
@@ -28,12 +31,19 @@ export const fleetPage: Page<FleetPageContent> = {
   entry: 'Fleet',
   async render(dependencies, context, base) {
     const { content, clock } = dependencies;
-    // The short answers first, because both use the same connection.
-    const [counts, whole] = await Promise.all([collectProcesses(dependencies), collectFleet(dependencies)]);
+    const nowMs = clock.now();
     const facets = parseFacets((name) => context.req.queries(name));
-    const query = { ...parseTableQuery(context, FLEET_SORTS, Object.keys(FILTERS)), facets };
-    const faults = new Map([...counts.faults, ...whole.faults].map((fault) => [fault.shard, fault]));
-    const view = await viewFleet(whole, query, clock.now());
+    const eventKind = context.req.query('event_kind')?.slice(0, KIND_CHARS_MAX).toWellFormed() || undefined;
+    const query = { ...parseTableQuery(context, FLEET_SORTS, Object.keys(FILTERS)), facets, eventKind };
+    const eventQuery = toEventQuery(query, nowMs);
+    // The short answers first, because all use the same connection.
+    const [counts, { events, faults: silent }, whole] = await Promise.all([
+      collectProcesses(dependencies),
+      collectEvents(dependencies, eventQuery),
+      collectFleet(dependencies),
+    ]);
+    const faults = new Map([...counts.faults, ...silent, ...whole.faults].map((fault) => [fault.shard, fault]));
+    const view = await viewFleet(whole, query, nowMs);
     const concerns = listConcerns(
       {
         counts: view.wholeCounts,
@@ -48,10 +58,38 @@ export const fleetPage: Page<FleetPageContent> = {
     return {
       title: down === 0 ? 'Fleet' : `(${renderCount(down)} down) Fleet`,
       tone: findTone(fleet),
-      main: await renderFleet(fleet, query, base, clock.now()),
+      main: html`${await renderFleet(fleet, query, base, nowMs)}
+${renderLastEvents(events, eventQuery, query, base, nowMs)}`,
     };
   },
 };
+
+/** Of the last 24 hours, of the site and the kind that are selected. */
+function toEventQuery({ facets, eventKind }: TableQuery, nowMs: number): EventQuery {
+  const label = facets.label?.find((one) => one.startsWith('site='))?.slice('site='.length);
+  const since = new Date(nowMs - DAY_MS).toISOString();
+  return { since, site: facets.site?.[0] ?? label, kind: eventKind, max: EVENTS_SHOWN };
+}
+
+function renderLastEvents(
+  events: readonly EventSummary[],
+  { since = '', site, kind }: EventQuery,
+  query: TableQuery,
+  base: string,
+  nowMs: number,
+): Html {
+  const parameters = new URLSearchParams({
+    since,
+    ...(site !== undefined && { site }),
+    ...(kind !== undefined && { kind }),
+  });
+  const link = (one: string | undefined) =>
+    html`<li><a href="${renderTableQuery(query, { eventKind: one, page: query.page })}#events"${one === kind ? html` aria-current="true"` : ''}>${one ?? 'all'}</a></li>`;
+  return html`<h2 id="events">Events of the last 24 h${site === undefined ? '' : html` at <bdi>${toShown(site)}</bdi>`}</h2>
+<nav class="tabs" aria-label="Kinds of events"><ul>${[undefined, ...ROUTER_EVENTS, 'log.*', 'agent.*'].map(link)}</ul></nav>
+${renderEvents(events, { showRouter: true, base, nowMs })}
+<p><a href="${base}api/v1/events?${parameters.toString()}">All of them as JSON</a></p>`;
+}
 
 function findTone({ view: { wholeCounts: counts }, concerns }: ShownFleet): PageBody['tone'] {
   if ((counts['down'] ?? 0) > 0) return 'bad';
@@ -67,6 +105,10 @@ interface ShownFleet {
   readonly processes: readonly ProcessPart<ProcessSummary>[];
 }
 
+/** The newest ones; more are in the JSON. */
+const EVENTS_SHOWN = 20;
+const KIND_CHARS_MAX = 64;
+const DAY_MS = 86_400_000;
 const MINUTES = 360;
 const HEIGHT = 40;
 
@@ -180,35 +222,30 @@ ${await renderFittingTable({
 ${renderPager(page, query)}${renderMoney(view.use)}${shards?.cluster ? renderCluster(shards.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}${renderRuns(sumRuns(processes.map(({ value }) => value.runs)))}`;
 }
 
-/** The states of the matching routers as one bar, and other counts of them; those without a router are left out. */
+/** The states of the matching routers as one bar, and parts of these; those without a router are left out. */
 function renderStates({ matching, counts, parts }: FleetView, query: TableQuery): Html {
-  const isShown = (key: string) => (counts[key] ?? 0) > 0 || query.filter === key;
-  const renderCountOf = (key: string, title: string, tone = '') =>
-    html`<a${tone === '' ? '' : html` class="${tone}"`} href="${renderTableQuery(query, { filter: key })}"${query.filter === key ? html` aria-current="true"` : ''}><b>${renderCount(counts[key] ?? 0)}</b> ${title}</a>`;
-  return html`<ul class="bar" aria-label="Routers by state">${Object.entries(SEGMENTS)
-    .filter(([key]) => isShown(key))
-    .map(([key, tone]) => {
-      const width = Math.max(1, Math.round(((counts[key] ?? 0) / matching) * WIDTHS) || 1);
-      return html`<li class="w${width}">${renderCountOf(key, FILTERS[key]?.title ?? '', tone)}</li>`;
-    })}</ul>
-<ul class="cards"><li><a href="${renderTableQuery(query, { filter: undefined })}"${query.filter === undefined ? html` aria-current="true"` : ''}><b>${renderCount(matching)}</b> ${matching === 1 ? 'router' : 'routers'}</a></li>${Object.entries(
-    FILTERS,
-  )
-    .filter(([key]) => SEGMENTS[key] === undefined && isShown(key))
-    .map(
-      ([key, { title }]) => html`<li>${renderCountOf(key, parts.has(key) ? `of them ${title}` : title)}</li>`,
-    )}</ul>`;
+  const render = (key: string | undefined, count: number, title: string, tone = '') => {
+    const width = tone === '' ? 0 : Math.max(1, Math.round((count / Math.max(1, matching)) * WIDTHS));
+    return html`<li class="w${width}"><a${tone === '' ? '' : html` class="${tone}"`} href="${renderTableQuery(query, { filter: key })}"${query.filter === key ? html` aria-current="true"` : ''}><b>${renderCount(count)}</b> ${title}</a></li>`;
+  };
+  // The others are listed as concerns.
+  const isShown = (key: string, isRare = false) => query.filter === key || ((counts[key] ?? 0) > 0 && !isRare);
+  const shown = Object.entries(FILTERS).filter(([key, { isRare }]) => isShown(key, isRare));
+  const [segments, others] = [true, false].map((isSegment) => shown.filter(([key]) => key in SEGMENTS === isSegment));
+  return html`<ul class="bar" aria-label="Routers by state">${render(undefined, matching, matching === 1 ? 'router' : 'routers')}${segments?.map(
+    ([key, { title }]) => render(key, counts[key] ?? 0, title, SEGMENTS[key]),
+  )}${others?.map(([key, { title }]) => render(key, counts[key] ?? 0, parts.has(key) ? `of them ${title}` : title))}</ul>`;
 }
 
 /** One tile per site, a link to its routers, with its last 24 hours. */
 function renderSites({ sites, facets }: FleetView, query: TableQuery): Html | string {
   if (sites.length === 0) return '';
   const rest = facets.site.size - sites.length;
-  return html`<ul class="sites" aria-label="Sites">${sites.map(({ name, total, up, down, availability }) => {
+  return html`<ul class="sites" aria-label="Sites">${sites.map(({ name, up, down, availability }) => {
     const isCurrent = query.facets.site?.includes(name) === true;
     const change = isCurrent ? withoutFacet(query.facets, 'site', name) : withFacet(query.facets, 'site', name);
     const shown = toShown(name);
-    return html`<li><a href="${renderTableQuery(query, { facets: change })}" title="${shown}"${isCurrent ? html` aria-current="true"` : ''}><strong><bdi>${shown}</bdi></strong> <span>${down > 0 ? html`<b class="bad">${renderCount(down)} down</b>, ` : ''}${renderCount(up)} of ${renderCount(total)} up</span>${renderBand(availability, describeBand(availability))}</a></li>`;
+    return html`<li><a href="${renderTableQuery(query, { facets: change })}" title="${shown}"${isCurrent ? html` aria-current="true"` : ''}><strong><bdi>${shown}</bdi></strong> <span>${renderCount(up)} up${down > 0 ? html`, <b class="bad">${renderCount(down)} down</b>` : ''}</span>${renderBand(availability, describeBand(availability))}</a></li>`;
   })}${rest > 0 ? html`<li><a href="${renderTableQuery(query, { sort: 'site', isDescending: false })}">and ${renderMany(rest, 'more site')}</a></li>` : ''}</ul>`;
 }
 

@@ -13,6 +13,8 @@ export interface TableQuery {
   /** Key of one of the page's filters. */
   readonly filter: string | undefined;
   readonly facets: FacetQuery;
+  /** Glob of the kinds of events on the fleet page. Default: all. */
+  readonly eventKind?: string | undefined;
 }
 
 const SEARCH_CHARS_MAX = 200;
@@ -42,12 +44,13 @@ export function parseTableQuery(
 
 /** Renders the query string of a link: `query` with `change`, on the first page unless `change` has another. */
 export function renderTableQuery(query: TableQuery, change: Partial<TableQuery> = {}): string {
-  const { search, sort, isDescending, page, filter, facets } = { ...query, page: 1, ...change };
+  const { search, sort, isDescending, page, filter, facets, eventKind } = { ...query, page: 1, ...change };
   const parameters = new URLSearchParams();
   if (search !== '') parameters.set('q', search);
   if (filter !== undefined) parameters.set('state', filter);
   for (const facet of FACETS) for (const value of facets[facet] ?? []) parameters.append(facet, value);
   if (sort !== undefined) parameters.set('sort', isDescending ? `-${sort}` : sort);
+  if (eventKind !== undefined) parameters.set('event_kind', eventKind);
   if (page > 1) parameters.set('page', String(page));
   return `?${parameters.toString()}`;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type ListedRouter, NO_DEVICE, type WebContent } from '../../../src/web/index.ts';
+import { type EventQuery, type ListedRouter, NO_DEVICE, type WebContent } from '../../../src/web/index.ts';
 import { ask, createProcess, ROUTER, SINK } from '../bench.ts';
 import { createDown, createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
@@ -32,7 +32,7 @@ test('the fleet shows each router with state, reason, age of the state, and the 
     );
   const page = await read('/?sort=name', { listRouters });
   const since = expect.stringContaining('ahead');
-  const traffic = ['1.2 Mbit/s / 100 kbit/s', '25 h', '4 s', '20.5 KiB 1.0 MiB/month', ''];
+  const traffic = ['1.2 M / 100 k', '25 h', '4 s', '20.5 KiB / 1.0 MiB', ''];
   const device = ['munich', 'MRX3', 'wan1 · Telekom.de · LTE', ' -93 dBm', ...traffic];
   expect(readRows(page)).toEqual([
     ['r-0001', 'up', '', since, '–', '–', '–', '–', '–', '–', '4 s', '20.5 KiB (70 %)', ''],
@@ -49,11 +49,11 @@ test('values that need a look are marked: uptime under an hour, gaps, traffic, g
   const odd = { device, traffic, gaps: 2, use: { ...ROUTER.use, forecast: 6e9, limit: 5e9 } };
   const page = await read('/', { listRouters: () => createRouters(1, () => odd) });
   const row = ['r-0001', 'up', '', 'munich', 'MRX3', 'wan1 · Telekom.de · LTE', ' unusable -99 dBm'];
-  const end = ['1.2 Mbit/s / 80.0 kbit/s', '30 min', '4 s 2 gaps', '20.5 KiB 5.6 GiB/month', '–'];
+  const end = ['1.2 M / 80.0 k', '30 min', '4 s 2 gaps', '20.5 KiB / 5.6 GiB', '–'];
   expect(readRows(page)[0]?.toSpliced(3, 1)).toEqual([...row, ...end]);
   expect(page).toContain('<strong class="warn">30 min</strong>');
   expect(page).toContain('<a class="warn" href="router/r-0001?view=positions">2 gaps</a>');
-  expect(page).toContain('<span class="warn">5.6 GiB/month</span>');
+  expect(page).toContain('<span class="warn">5.6 GiB</span>');
   expect(page).toContain('title="20.5 KiB; 5.6 GiB of 4.7 GiB at the end of the data plan"');
 });
 
@@ -525,11 +525,11 @@ test('each site is a tile with its routers and its last 24 hours, the worst firs
       [
         '?site=s%C3%BCd+%26+west',
         'süd &amp; west',
-        '2 down, 1 of 3 up',
+        '1 up, 2 down',
         'Routers were down in 50.0 % of the last 24 h, as far as watched',
       ],
-      ['?site=A1', 'A1', '2 of 2 up', 'No router was down in the last 24 h, as far as watched'],
-      ['?site=nord', 'nord', '3 of 3 up', 'No router was down in the last 24 h, as far as watched'],
+      ['?site=A1', 'A1', '2 up', 'No router was down in the last 24 h, as far as watched'],
+      ['?site=nord', 'nord', '3 up', 'No router was down in the last 24 h, as far as watched'],
     ],
   );
   // Two of three were down: more than half.
@@ -590,4 +590,35 @@ test('the mark of now in the last hours of a router is no part of a pixel at the
   const page = await read('/', { listRouters: () => createRouters(1, () => ({ availability: 'ud' })) });
   const [, width, path] = /<td[^>]*c-spark">.*?viewBox="0 0 (\d+) .*?<path class="down" d="M(\d+)/s.exec(page) ?? [];
   expect([width, path]).toEqual(['3', '1']);
+});
+
+test('events of the last 24 hours are below the table, of a site and a kind by the address, kept by links and forms', async () => {
+  const asked: EventQuery[] = [];
+  const event = { at: '1970-01-01T00:00:00.000Z', labels: {}, uid: 'u1', message: EVIL, details: {} };
+  const listEvents = (query: EventQuery) => {
+    asked.push(query);
+    return [{ ...event, kind: 'router.down', router: 'r-0001' }];
+  };
+  const since = '1969-12-31T00:00:00.000Z';
+  const page = await read('/', { listEvents });
+  const [section = ''] = /<h2 id="events">.*/s.exec(page) ?? [];
+  expect(section).toContain('Events of the last 24 h</h2>');
+  expect(section).toContain('router.down</span>');
+  expect(section).toContain('href="router/r-0001?view=events"');
+  expect(section).not.toContain('<script>');
+  expect(section).toContain(`href="api/v1/events?since=${encodeURIComponent(since)}"`);
+  const some = await read('/?site=nord&event_kind=log.*&sort=name', { listEvents });
+  expect(some).toContain('Events of the last 24 h at <bdi>nord</bdi>');
+  expect(some).toContain(
+    '<a href="?site=nord&amp;sort=name&amp;event_kind=log.*#events" aria-current="true">log.*</a>',
+  );
+  expect(some).toContain('<a href="?site=nord&amp;sort=name#events">all</a>');
+  expect(some).toContain('<input type="hidden" name="event_kind" value="log.*">');
+  expect(some).toContain(`api/v1/events?since=${encodeURIComponent(since)}&amp;site=nord&amp;kind=log.*"`);
+  await read('/?label=site%3Ds%C3%BCd', { listEvents });
+  expect(asked).toEqual([
+    { since, max: 20 },
+    { since, site: 'nord', kind: 'log.*', max: 20 },
+    { since, site: 'süd', max: 20 },
+  ]);
 });

@@ -78,15 +78,18 @@ function createMinutes({ count, down = 0 }: SampleFleet): FleetMinute[] {
 /** A fleet for the pages: at three in the afternoon, UTC. */
 export function createFleet(fleet: SampleFleet): Partial<WebContent> & { readonly nowMs: number } {
   const routers = Array.from({ length: fleet.count }, (_, index) => createRouter(index, fleet));
+  const indices = new Map(routers.map(({ name }, index) => [name, index]));
+  const describeAvailability = (name: string) =>
+    (indices.get(name) ?? 0) < (fleet.down ?? 0)
+      ? `${'u'.repeat(100)}m${'d'.repeat(19)}`
+      : `${'-'.repeat(20)}${'u'.repeat(100)}`;
   return {
     nowMs: NOW_MS,
     listRouters: () => routers,
+    describeAvailability,
     findRouter(name) {
-      const index = routers.findIndex((router) => router.name === name);
-      const availability =
-        index < (fleet.down ?? 0) ? `${'u'.repeat(100)}m${'d'.repeat(19)}` : `${'-'.repeat(20)}${'u'.repeat(100)}`;
-      const router = routers[index];
-      return router && { ...router, availability };
+      const router = routers[indices.get(name) ?? -1];
+      return router && { ...router, availability: describeAvailability(name) };
     },
     ...createProcess({ minutes: fleet.count === 0 ? [] : createMinutes(fleet) }),
   };
