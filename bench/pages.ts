@@ -168,6 +168,7 @@ async function ask(url: string): Promise<Timing> {
   const beganMs = performance.now();
   const [response] = await once(get(url, { agent: false, headers: { 'accept-encoding': 'gzip' } }), 'response');
   let bytes = 0;
+  if (response.statusCode !== 200) throw new RangeError(`${url} answered with ${response.statusCode}`);
   for await (const chunk of response) bytes += chunk.length;
   const ms = performance.now() - beganMs;
   const { user, system } = process.cpuUsage(cpuBefore);
@@ -204,9 +205,8 @@ const content = createWebContent({
   sinks: { describe: () => [] },
   counts: { gaps: 0 },
   scheduler: { load: { running: 0, waiting: 0, heldBack: 0, max: 512 } },
-  timeline: { read: async () => ({ records: [], next: null, searchedTo: null, fault: null }) },
+  recent: { read: async () => ({ records: [], next: null, searchedTo: null, fault: null }) },
   describeShards: () => undefined,
-  describeOpenAccess: () => undefined,
   describeConfiguration: () => ({ loadedAt: '', lastReload: null, pending: null, warnings: [], sources: [] }),
   describeSpool: () => ({ records: 0, bytes: 0, bytesMax: 1, isHeldBack: false, routersHeldBack: [] }),
   config: () => ({ web: {} }),
@@ -215,7 +215,7 @@ const content = createWebContent({
     throw cause;
   },
 } as never);
-server.serve({ ...content, renderConfig: () => '', renderRouterConfig: () => '' });
+server.serve({ ...content, describeOpenAccess: () => undefined, renderConfig: () => '', renderRouterConfig: () => '' });
 
 const name = 'plant-00042';
 const PATHS = [
@@ -278,6 +278,7 @@ const second = await openWebServer({
 const shards = { index: 1, total: 2, peers: [server.urls[0], second.urls[0]], others };
 second.serve({
   ...content,
+  describeOpenAccess: () => undefined,
   hasRouter: () => false,
   listRouters: () => [],
   findRouter: () => undefined,

@@ -1,3 +1,4 @@
+import { ProfileArchive } from '../backup/index.ts';
 import type { Clock } from '../base/index.ts';
 import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
@@ -82,6 +83,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
       const recorder = fleet.find(name)?.recorder;
       return recorder && { ...recorder.summarize(), availability: recorder.describeAvailability() };
     },
+    describeAvailability: (name) => fleet.find(name)?.recorder.describeAvailability() ?? '',
     listNames: () => fleet.routers.map(({ settings }) => settings.name),
     describeRouter: (name) => fleet.find(name)?.recorder.describe(),
     readRecords: (query) => options.recent.read(query),
@@ -98,6 +100,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
       const router = fleet.find(name);
       return router && renderEffectiveRouter(router.settings, options.config().origins);
     },
+    listBackups: (name) => listBackups(options, name),
     describeConfiguration: options.describeConfiguration,
     listDeadLetters: (selection) => listDeadLetters(options.deadLetters, selection),
     findDeadLetter: (id) => findDeadLetter(options.deadLetters, id),
@@ -111,6 +114,24 @@ export function createWebContent(options: WebContentOptions): WebContent {
     findUnreadiness: options.findUnreadiness,
     onFailed: options.onFailed,
   };
+}
+
+/** Versions that a page shows. */
+const BACKUPS_MAX = 100;
+
+async function listBackups({ config, clock, onFailed }: WebContentOptions, router: string) {
+  const { backup } = config();
+  if (!backup) return [];
+  const archive = new ProfileArchive({ path: backup.path, keep: backup.keep, clock });
+  const profiles = await archive.listProfiles(router).catch((cause: unknown) => {
+    onFailed(cause);
+    return [];
+  });
+  return profiles
+    .flatMap(({ profile, versions }) => versions.map((version) => ({ profile, ...version })))
+    .toSorted((a, b) => b.timeMs - a.timeMs)
+    .slice(0, BACKUPS_MAX)
+    .map(({ profile, timeMs, bytes, reason }) => ({ profile, at: new Date(timeMs).toISOString(), bytes, reason }));
 }
 
 async function setRouterState(

@@ -28,9 +28,17 @@ export type Severity = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'crit
 export type GapCertainty = 'certain' | 'likely' | 'possible';
 
 /** Events of a router. */
-export const ROUTER_EVENTS = (
-  ['down', 'up', 'boot', 'firmware', 'serial', 'config', 'wan', 'sim', 'modem'] as const
-).map((event) => `router.${event}` as const);
+export const ROUTER_EVENTS = [
+  'router.down',
+  'router.up',
+  'router.boot',
+  'router.firmware',
+  'router.serial',
+  'router.config',
+  'router.wan',
+  'router.sim',
+  'router.modem',
+] as const;
 /** Events about a log. */
 export const LOG_EVENTS = ['log.gap', 'log.gap_end', 'log.repeat', 'log.reset', 'log.clock_jump'] as const;
 

@@ -25,6 +25,8 @@ export interface FleetContent {
   listRouters(): Iterable<RouterSummary>;
   /** Returns one router; `undefined` if it is not configured. */
   findRouter(name: string): ListedRouter | undefined;
+  /** Returns the results of its polls as {@link ListedRouter.availability}; empty without any. */
+  describeAvailability(name: string): string;
   /** The logs of all routers, unordered. */
   listLogs(): Iterable<LogRow>;
   /** Returns the last matching lines, newest first, from the store. */
@@ -56,7 +58,8 @@ interface Processes {
 }
 
 /** The routers of all processes. */
-export interface WholeFleet extends Pick<FleetContent, 'listNames' | 'listRouters' | 'findRouter'> {
+export interface WholeFleet
+  extends Pick<FleetContent, 'listNames' | 'listRouters' | 'findRouter' | 'describeAvailability'> {
   /** Processes that did not answer; their routers have the state `unknown`. */
   readonly faults: readonly PeerFault[];
 }
@@ -110,6 +113,9 @@ const UNKNOWN: Omit<ListedRouter, 'name' | 'url' | 'labels'> = {
   durationSeconds: null,
   logLagSeconds: null,
   logLossSince: null,
+  gaps: 0,
+  isSlow: false,
+  certificateExpiry: null,
   bytesToday: 0,
   byteBudget: null,
   use: NO_USE,
@@ -140,6 +146,7 @@ export async function collectFleet({ content, fanOut }: Processes): Promise<Whol
       const other = others.get(name);
       return content.findRouter(name) ?? (other && describe(other));
     },
+    describeAvailability: (name) => content.describeAvailability(name) || (said.get(name)?.availability ?? ''),
   };
 }
 

@@ -77,6 +77,7 @@ test('a summary has the last values of a router, by the names of their families'
     signal: { kind: 'rsrp', value: -93 },
     wan: 'wan1',
     uptimeSeconds: 90,
+    drift: null,
   });
   // What failed or is unchanged keeps its values; what lost one has none.
   const before = device.summary;
@@ -268,7 +269,7 @@ test.for([
   ['', 0],
   ['AAAA', 0],
   [deflateSync(Buffer.alloc(100)).toString('base64'), 0],
-  [deflateSync(Buffer.alloc(1e8)).toString('base64'), 0],
+  [deflateSync(Buffer.alloc(1e6)).toString('base64'), 0],
   ['%', Number.MAX_VALUE],
 ] as const)('a history of other text, %#, is empty', ([slots, newestMs]) => {
   const clock = createSteppedClock(START_MS);
@@ -287,10 +288,14 @@ test.for([0, Number.MAX_VALUE])('a history of any bytes that begins %d ms after 
 
 test('the history of ten thousand routers takes 5,760 bytes for each, and none before the first poll', () => {
   const clock = createSteppedClock(START_MS);
-  // Buffers that earlier tests left behind go at some time: they are gone before, and none is made meanwhile.
+  // A thread of V8 frees what earlier tests left behind.
   const readBytes = () => {
-    collectGarbage();
-    return process.memoryUsage().arrayBuffers;
+    for (let bytes = -1; ; ) {
+      collectGarbage();
+      const { arrayBuffers } = process.memoryUsage();
+      if (arrayBuffers === bytes) return bytes;
+      bytes = arrayBuffers;
+    }
   };
   const before = readBytes();
   const histories = Array.from({ length: 10_000 }, () => new RouterHistory());

@@ -44,6 +44,7 @@ export function createBench(byteBudget = 0, state: LifecycleState = 'active', ch
   return {
     clock,
     recorder,
+    settings,
     exposition,
     budget,
     metrics,

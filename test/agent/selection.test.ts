@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createSelection, LineProcessing } from '../../src/agent/line-processing.ts';
-import type { LogRecord } from '../../src/model/index.ts';
+import type { EventRecord, LogRecord } from '../../src/model/index.ts';
 
 const all = { routers: ['*'], components: ['*'], severities: ['*'], events: ['*'] };
 const record = (fields: Partial<LogRecord> = {}) => fields as LogRecord;
@@ -38,4 +38,16 @@ test('LineProcessing.of() compiles rules again only if they have changed', () =>
   const others = LineProcessing.of([], [{ pattern: 'pin=[0-9]+', replacement: '' }]);
   expect(others.matcher.of('network')?.redact('pin=7')).toBe('');
   expect(lines.matcher.of('network')?.redact('pin=7')).toBe('pin=*');
+});
+
+test('createSelection() wants events of routers by their kind alone, and looks at records only to tell these apart', () => {
+  const usual = createSelection({ ...all, events: ['line', 'log.*'] });
+  expect([usual.isWanted('plant-7', 'network'), usual.isWanted('plant-7', '')]).toEqual([true, false]);
+  expect(usual.isSelected).toBeUndefined();
+  const events = createSelection({ ...all, components: ['network'], events: ['router.*'] });
+  expect(events.isWanted('plant-7', '')).toBe(true);
+  expect(createSelection({ ...all, routers: ['lab'], events: ['router.*'] }).isWanted('plant-7', '')).toBe(false);
+  const some = createSelection({ ...all, events: ['*', '!router.modem'] });
+  const of = (event: EventRecord['event']) => some.isSelected?.({ event } as EventRecord);
+  expect([some.isWanted('plant-7', ''), of('router.down'), of('router.modem')]).toEqual([true, true, false]);
 });

@@ -4,7 +4,7 @@ import type { DeadLetterDetail, LogLine, RouterDetail, WebContent } from '../../
 import { findBarriers, openBrowser, openPage } from '../support/browser.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { withPrograms } from '../support/tools.ts';
-import { createProcess, DETAIL, openBench, SINK } from '../web/bench.ts';
+import { createProcess, DETAIL, EVENT, openBench, SINK } from '../web/bench.ts';
 import { createFleet, HARD, LONG_NAME } from '../web/pages/sample-fleet.ts';
 import { FIND_CUT_TEXTS } from './cut-texts.ts';
 
@@ -74,6 +74,7 @@ const NAMES = {
 const CONTENT: Partial<WebContent> = {
   describeRouter: () => ROUTER_PAGE,
   readRecords: () => Promise.resolve({ records: LINES, next: `${AT}_0_${LONG_NAME}`, searchedTo: null, fault: null }),
+  listEvents: () => ['router.down', 'log.gap', 'router.config'].map((kind) => ({ ...EVENT, kind, message: UNBROKEN })),
   listLogs: () => DETAIL.logs.map((log) => ({ ...log, router: LONG_NAME, component: 'c'.repeat(64) })),
   ...createProcess({
     sinks: [
@@ -137,6 +138,7 @@ const CONTENT: Partial<WebContent> = {
 
 const ROUTER = `/router/${LONG_NAME}`;
 const POSITIONS = `${ROUTER}?view=positions`;
+const EVENTS = `${ROUTER}?view=events`;
 const PATHS = sampled(
   'layouts of other pages',
   [
@@ -144,13 +146,14 @@ const PATHS = sampled(
     '/logs/positions',
     ROUTER,
     POSITIONS,
+    EVENTS,
     '/sinks',
     '/dead-letters',
     '/dead-letters/17',
     '/dead-letters/18',
     '/config',
   ],
-  ['/logs', POSITIONS, '/dead-letters/18', '/config'],
+  ['/logs', POSITIONS, EVENTS, '/dead-letters/18', '/config'],
 );
 const OWN_LINES = `${ROUTER}?view=logs`;
 const PHONE_PATHS = sampled('layouts of other pages', ['/logs', '/logs/positions', OWN_LINES, POSITIONS], [OWN_LINES]);

@@ -61,7 +61,6 @@ withPrograms(['chromium'], describe)('the pages of 2,000 routers in a browser', 
       const polls = page.getByRole('table', { name: /Last polls/ });
       expect(await polls.locator('tbody tr').first().innerText()).toMatch(/failed\s+auth\s+The router refused/);
       // Its configuration tells the account, and not the password.
-      await page.locator('nav.tabs').getByRole('link', { name: 'Configuration' }).click();
       await page.locator('#config summary').click();
       expect(await page.locator('#config pre').innerText()).toMatch(/username: nobody # .*\npassword: "\[secret\]" # /);
       expect(complaints).toEqual([]);
@@ -107,7 +106,7 @@ withPrograms(['chromium'], describe)('the pages of 2,000 routers in a browser', 
     await page.clock.runFor(11_000);
     await expect.poll(newest).not.toBe(before);
     // What was opened stays open.
-    await page.goto('/router/plant-0001?view=configuration');
+    await page.goto('/router/plant-0001?view=agent');
     await page.locator('#config summary').click();
     await page.clock.runFor(11_000);
     expect(await page.locator('#config').getAttribute('open')).toBe('');

@@ -83,6 +83,9 @@ test('a changed list of the configuration is counted, with its number of entries
   expect([readSeries(after, ENTRIES), readSeries(after, CHANGES)]).toEqual([4, 1]);
   const changed = after.split('\n').filter((line) => /^router_config_changes_total\{.*\} [1-9]/.test(line));
   expect(changed).toEqual([`${CHANGES} 1`]);
+  // On the page it stands first.
+  const page = await fleet.metrics('/router/sim-1?view=configuration');
+  expect(/<h2>Configuration.*?<th scope="row"><bdi>(.*?)<\/bdi>/s.exec(page)?.[1]).toBe('administration · users');
 });
 
 test('a content that changed without a change of numbers is counted as well', async () => {
@@ -161,6 +164,15 @@ test('profiles are backed up on schedule and after a change, each version once, 
     expect(versions).toHaveLength(2);
     const texts = await Promise.all(versions.map((name) => readFile(join(path, name), 'utf8')));
     expect(texts.filter((text) => text.includes('somebody'))).toHaveLength(1);
+    const page = await fleet.metrics('/router/sim-1?view=configuration');
+    const rows = [
+      ...page.slice(page.indexOf('<h2>Backups</h2>')).matchAll(/<th scope="row">(.*?)<\/th>.*<td>(\w+)<\/td>/g),
+    ];
+    expect(rows.map(([, profile, reason]) => `${profile} ${reason}`)).toEqual([
+      'Profile change',
+      expect.stringMatching(/schedule$/),
+      expect.stringMatching(/schedule$/),
+    ]);
 
     // The next date finds the same and keeps nothing.
     await fleet.advance(24 * HOUR_MS);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LogLine } from '../../src/web/index.ts';
+import type { EventSummary, LogLine } from '../../src/web/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { findFreePort } from '../support/free-port.ts';
 
@@ -53,6 +53,13 @@ test('each of two processes shows the routers, logs, gaps, last hours and sinks 
   expect(fleet).toMatch(/Last \d+ (s|min): no router down\./);
   expect(fleet.match(/class="spark"/g)).toHaveLength(2);
   expect(await read('/logs/positions')).toMatch(/sim-1.*sim-2/s);
+  await second.router(1).fault('down');
+  await second.advance(300_000);
+  const { events } = JSON.parse(await read('/api/v1/events')) as { events: EventSummary[] };
+  const told = events.map(({ kind, router }) => `${kind} ${router}`);
+  expect(told).toContain('router.down sim-2');
+  expect(told.filter((one) => one === 'agent.start null')).toHaveLength(2);
+  await second.router(1).clearFault();
   expect((await read('/sinks')).match(/<b>process \d:<\/b>/g)).toEqual(['<b>process 0:</b>', '<b>process 1:</b>']);
   for (const path of ['/', '/logs', '/logs/positions', '/sinks', '/dead-letters']) {
     expect(await read(path)).not.toContain('does not answer');

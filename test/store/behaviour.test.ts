@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { EVENTS_LOG } from '../../src/model/index.ts';
 import { countRuns } from '../support/sampled.ts';
 import { createClusterBench, createEmbeddedBench, type OpenStore } from '../support/store-bench.ts';
 import { commitOf, noisyLines } from '../support/store-folder.ts';
@@ -98,6 +99,35 @@ describe.for([
     expect(await opened.take('a', 3)).toEqual(['x', 'x', 'x']);
     await opened.store.commit(commitOf(['again'], 'new'));
     expect(opened.store.readPositions('plant-7').get('network')).toBe('new');
+  });
+
+  behaviour('keeps the journal of a router with the records of its events, both or neither', async () => {
+    await using bench = await createBench({ bytesMax: 256 * 1024 });
+    const isEvent = (_router: string, component: string) => component === EVENTS_LOG;
+    {
+      await using opened = await bench.open();
+      const { store } = opened;
+      await store.commit(commitOf(['line'], 'position'), commitOf(['down'], 'journal 1', EVENTS_LOG));
+      await store.commit(commitOf(['up'], 'journal 2', EVENTS_LOG));
+      let stored = 2;
+      const fill = async () => {
+        for (;;) {
+          await store.commit(commitOf(noisyLines(200, stored + 1), `journal ${stored + 1}`, EVENTS_LOG));
+          stored++;
+        }
+      };
+      await expect(fill()).rejects.toMatchObject({ code: 'full' });
+      expect(store.readPositions('plant-7').get(EVENTS_LOG)).toBe(`journal ${stored}`);
+      await store.commit(commitOf([], 'journal without records', EVENTS_LOG));
+    }
+    await using opened = await bench.open();
+    expect(opened.store.readPositions('plant-7')).toEqual(
+      new Map([
+        [EVENTS_LOG, 'journal without records'],
+        ['network', 'position'],
+      ]),
+    );
+    expect((await opened.next('a', { isWanted: isEvent, recordsMax: 2 })).lines).toEqual(['down', 'up']);
   });
 
   behaviour('hands each sink all records in the order of their commits, over a restart', async () => {

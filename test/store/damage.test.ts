@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
 import { packLines } from '../../src/base/index.ts';
+import { EVENTS_LOG } from '../../src/model/index.ts';
 import type { EmbeddedStoreOptions } from '../../src/store/index.ts';
 import {
   commitOf,
@@ -451,3 +452,29 @@ test.for([
     expect(onRebuilt).toHaveBeenCalledExactlyOnceWith({ recordsSaved: lines.length, ...lost, damagedFile });
   },
 );
+
+test('damaged events cost no journal, and a rebuilt database keeps those of all routers', async () => {
+  await using folder = await createStoreFolder();
+  {
+    using store = folder.open();
+    store.commit(commitOf(['down'], 'journal', EVENTS_LOG));
+    store.commit(commitOf(['line'], 'position'));
+  }
+  flipBit(folder.database, 1);
+  const onDamaged = vi.fn();
+  {
+    using store = folder.open({ onDamaged });
+    expect(drain(store, 'a')).toEqual(['line']);
+    expect(onDamaged).toHaveBeenCalledExactlyOnceWith({ router: 'plant-7', component: EVENTS_LOG, records: 1 });
+    expect(store.readPositions('plant-7').get(EVENTS_LOG)).toBe('journal');
+    // It is written as a whole, whatever was lost.
+    store.commit(commitOf(['up'], 'next journal', EVENTS_LOG));
+  }
+  await destroyTree(folder.database, 'batch');
+  using store = folder.open();
+  drain(store, 'a');
+  store.commit(commitOf([], 'last journal', EVENTS_LOG, 'plant-8'));
+  expect(store.readPositions('plant-8')).toEqual(new Map([[EVENTS_LOG, 'last journal']]));
+  // Positions of logs are lost.
+  expect(store.readPositions('plant-7')).toEqual(new Map([[EVENTS_LOG, 'next journal']]));
+});

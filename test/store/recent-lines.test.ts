@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { EVENTS_LOG } from '../../src/model/index.ts';
 import { type EmbeddedStore, exportState, onDisk, type RecentBatch } from '../../src/store/index.ts';
 import { commitOf, createStoreFolder, drain, noisyLines, runSql, thrownBy } from '../support/store-folder.ts';
 
@@ -182,4 +183,12 @@ test('a damaged batch of last lines is skipped, and the others stay', async () =
   for (let number = 4; number < 40; number++) store.commit(commitOf([`${number} d`]));
   expect(linesOf(store).slice(0, 3)).toEqual(['1 a', '3 c', '4 d']);
   expect(linesOf(store)).toHaveLength(38);
+});
+
+test('events of a router are no lines', async () => {
+  await using folder = await createStoreFolder();
+  using store = folder.open(settings(1024 * 1024));
+  store.commit(commitOf(['1 line']), commitOf(['2 event'], 'journal', EVENTS_LOG));
+  expect(linesOf(store)).toEqual(['1 line']);
+  expect(drain(store, 'a')).toEqual(['1 line', '2 event']);
 });

@@ -2,7 +2,7 @@ import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import type { StoreError } from '../../src/model/index.ts';
+import { EVENTS_LOG, type StoreError } from '../../src/model/index.ts';
 import { type ExportOptions, exportState, type ImportOptions, importState, onDisk } from '../../src/store/index.ts';
 import {
   commitOf,
@@ -310,4 +310,23 @@ test('importState() adds to a store whose rebuild a crash interrupted, and not t
   using store = target.open();
   expect(drain(store, 'a')[0]).toBe('saved');
   expect(store.readPositions('plant-7').size).toBe(1);
+});
+
+test('the journal of a router moves with it, in place of one that the store already has, and is no log', async () => {
+  await using source = await createStoreFolder();
+  await using target = await createStoreFolder();
+  {
+    using store = source.open();
+    store.commit(commitOf(['down'], 'journal', EVENTS_LOG), commitOf([], 'position'));
+  }
+  {
+    using store = target.open();
+    store.commit(commitOf([], 'other journal', EVENTS_LOG));
+  }
+  const { moved, output } = await moveOut(source);
+  expect(moved).toMatchObject({ routers: ['plant-7'], logs: 1, records: 1 });
+  expect(await moveIn(target, output)).toMatchObject({ routers: ['plant-7'], logs: 1, records: 1 });
+  using store = target.open();
+  expect(store.readPositions('plant-7').get(EVENTS_LOG)).toBe('journal');
+  expect(drain(store, 'a')).toEqual(['down']);
 });

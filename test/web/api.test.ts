@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
-import type { ListedRouter } from '../../src/web/index.ts';
-import { ask, createApp, createProcess, DETAIL, openBench, ROUTER, SINK } from './bench.ts';
+import type { EventQuery, ListedRouter } from '../../src/web/index.ts';
+import { ask, createApp, createProcess, DETAIL, EVENT, openBench, ROUTER, SINK } from './bench.ts';
 
 test('GET /api/v1/routers lists the routers in the order of names with their last hours, without credentials in addresses', async () => {
   const alpha: ListedRouter = { ...ROUTER, name: 'alpha', url: 'https://me:secret@192.0.2.11/', availability: 'ud' };
@@ -38,6 +38,24 @@ test.for(['/api/v1/routers/nobody', '/api/v1/routers/a%2Fb', '/api/v1/routers/%3
     expect(headers.get('content-type')).toMatch(/^application\/json/);
   },
 );
+
+test('GET /api/v1/events passes on what is asked for, lists the events, and refuses what is no time', async () => {
+  const asked: EventQuery[] = [];
+  const listEvents = (query: EventQuery) => {
+    asked.push(query);
+    return [EVENT];
+  };
+  const { status, text } = await ask('/api/v1/events?since=2026-11-21T12:00:00Z&site=munich&kind=router.*&router=', {
+    content: { listEvents },
+  });
+  expect([status, JSON.parse(text)]).toEqual([200, { events: [EVENT] }]);
+  expect(asked).toEqual([{ since: '2026-11-21T12:00:00Z', site: 'munich', kind: 'router.*', max: 1000 }]);
+  const refused = await ask('/api/v1/events?since=yesterday', { content: { listEvents } });
+  expect([refused.status, JSON.parse(refused.text)]).toEqual([
+    400,
+    { error: 'since must be a time as in 2026-11-29T12:00:00Z' },
+  ]);
+});
 
 test('GET /api/v1/sinks lists the sinks and says what waits for them', async () => {
   const spool = { records: 3, bytes: 900, bytesMax: 1000, secondsToFull: null, isHeldBack: true, routersHeldBack: [] };

@@ -4,6 +4,8 @@ import { type RequestOptions, request as requestHttps } from 'node:https';
 import { createSteppedClock, type SteppedClock } from '../../src/base/index.ts';
 import { FanOut } from '../../src/web/fan-out.ts';
 import {
+  type EventSummary,
+  type ListedRouter,
   openWebServer,
   type ProcessSummary,
   type RouterDetail,
@@ -36,9 +38,12 @@ export const ROUTER: RouterSummary = {
   durationSeconds: 0.4,
   logLagSeconds: 4,
   logLossSince: null,
+  gaps: 0,
+  isSlow: false,
+  certificateExpiry: null,
   bytesToday: 21_000,
   byteBudget: null,
-  use: { agent: 600_000, agentForecast: null, used: null, limit: null, forecast: null },
+  use: { agent: 600_000, agentForecast: 1024 ** 2, used: null, limit: null, forecast: null },
   firmware: '9.5',
   device: {
     model: 'MRX3',
@@ -48,6 +53,7 @@ export const ROUTER: RouterSummary = {
     signal: { kind: 'rsrp', value: -93 },
     wan: 'wan1',
     uptimeSeconds: 90_000,
+    drift: null,
   },
   traffic: { interface: 'lte2', receiveBytesPerSecond: 150_000, transmitBytesPerSecond: 12_500 },
 };
@@ -116,6 +122,16 @@ export const DETAIL: RouterDetail = {
   interfaceRates: [],
 };
 
+export const EVENT: EventSummary = {
+  at: '2026-11-21T12:00:00.000Z',
+  kind: 'router.down',
+  router: 'plant-7',
+  labels: { site: 'munich' },
+  uid: 'k7d2m4q2x4t5h7ca-00000e2f',
+  message: 'The router is down: No answer',
+  details: { reason: 'timeout' },
+};
+
 export const SINK: SinkSummary = {
   name: 'loki',
   type: 'loki',
@@ -174,6 +190,11 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
       const router = [...(content.listRouters?.() ?? [ROUTER])].find((one) => one.name === name);
       return router && { availability: '', ...router };
     },
+    describeAvailability(name) {
+      if (content.findRouter) return content.findRouter(name)?.availability ?? '';
+      const router = [...(content.listRouters?.() ?? [])].find((one) => one.name === name);
+      return (router as ListedRouter | undefined)?.availability ?? '';
+    },
     listNames: () => [...(content.listRouters?.() ?? [ROUTER])].map(({ name }) => name),
     describeRouter: () => undefined,
     readRecords: () => Promise.resolve({ records: [], next: null, searchedTo: null, fault: null }),
@@ -188,6 +209,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
       warnings: [],
       sources: [],
     }),
+    listBackups: () => Promise.resolve([]),
     renderRouterConfig: () => 'name: plant-7\n',
     ...createProcess({}),
     listDeadLetters: () => ({ letters: [], hasMore: false, counts: [], fault: null }),

@@ -53,12 +53,12 @@ test('the page of the fleet adds up last hours, gaps and runs of all processes, 
   );
   const page = await pair.read('/');
   expect(page).toContain('Last 2 min: at most 3 down, at 12:00 UTC; now 3.');
-  expect(page).toContain('<b>5</b> log gaps');
+  expect(page).toContain('>5 log gaps</a>');
   expect(page).toContain('Runs: 3 of at most 1,024 in progress, 1 waiting.');
-  expect(page).toContain('<strong>1 of 1 sink down at process 1.</strong>');
+  expect(page).toContain('>1 of 1 sink down: loki at process 1</a>');
   expect(page).not.toContain('does not answer');
   // Of both routers, one has a drawing of its last hours.
-  expect(page.match(/class="spark"/g)).toHaveLength(1);
+  expect(page.match(/c-spark"><svg class="spark"/g)).toHaveLength(1);
 });
 
 test('a mass outage is one sentence over the routers of all processes', async () => {

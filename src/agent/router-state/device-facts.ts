@@ -18,6 +18,7 @@ interface Facts {
   /** Those of the WAN chain that are online. */
   wanInterfaces?: readonly string[] | undefined;
   uptimeSeconds?: number | undefined;
+  drift?: DeviceSummary['drift'];
   rsrp?: number | undefined;
   rssi?: number | undefined;
   csq?: number | undefined;
@@ -75,6 +76,18 @@ const EXTRACTORS: ReadonlyMap<string, Extractor> = new Map<string, Extractor>([
     (members, facts) => {
       const online = members.filter(({ value }) => value === 1).slice(0, WAN_INTERFACES_MAX);
       facts.wanInterfaces = online.map(({ labels }) => labels['interface'] ?? '');
+    },
+  ],
+  [
+    'router_profile_modified',
+    (profiles, facts) => {
+      if (profiles.some(({ value }) => value === 1)) facts.drift = 'profile';
+    },
+  ],
+  [
+    'router_config_expected',
+    (rules, facts) => {
+      if (rules.some(({ value }) => value === 0)) facts.drift ??= 'rule';
     },
   ],
   [
@@ -203,6 +216,7 @@ function merge(all: readonly Facts[]): DeviceSummary {
     signal: modem ? toSignal(modem) : null,
     wan: first('wan'),
     uptimeSeconds: first('uptimeSeconds'),
+    drift: first('drift'),
   };
 }
 

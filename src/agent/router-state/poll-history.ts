@@ -111,7 +111,8 @@ const RATE_STEPS = 64;
 /** Results of a slot: bits for successful and failed polls. */
 const [UP, DOWN] = [1, 2];
 const RESULT_NAMES = [null, 'up', 'down', 'mixed'] as const;
-const LETTERS = '-udm';
+const LETTER_CODES = Buffer.from('-udm');
+const ORDERED = Buffer.alloc(SLOTS);
 const RESULTS = Buffer.alloc(SLOTS / LETTER_SLOTS);
 
 interface HistoryEntry {
@@ -244,11 +245,17 @@ export class RouterHistory {
   describeResults(nowMs: number): string {
     const slots = this.#slots;
     if (!slots) return '';
-    let number = toFirstNumber(nowMs);
-    for (let letter = 0; letter < RESULTS.length; letter++) {
-      let result = 0;
-      for (let index = 0; index < LETTER_SLOTS; index++) result |= this.#resultOf(slots, number++);
-      RESULTS[letter] = LETTERS.charCodeAt(result);
+    const first = toFirstNumber(nowMs);
+    // Copied as a whole: the page of the fleet reads the results of ten thousand routers.
+    const start = toSlot(first);
+    ORDERED.set(slots.results.subarray(start));
+    ORDERED.set(slots.results.subarray(0, start), SLOTS - start);
+    const known = Math.max(0, this.#newest - first + 1);
+    const held = Math.max(known, Math.min(SLOTS, this.#heldTo - first + 1));
+    ORDERED.fill(this.#last, known, held).fill(0, held);
+    for (let letter = 0, at = 0; at < SLOTS; letter++, at += LETTER_SLOTS) {
+      const [one = 0, two = 0, three = 0, four = 0] = [ORDERED[at], ORDERED[at + 1], ORDERED[at + 2], ORDERED[at + 3]];
+      RESULTS[letter] = LETTER_CODES[(one | two | three | four) & (UP | DOWN)] ?? 0;
     }
     return RESULTS.toString('latin1');
   }

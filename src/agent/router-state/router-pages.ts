@@ -44,6 +44,8 @@ export interface RouterSurroundings {
   readonly exposition: FleetExposition;
 }
 
+const DAY_MS = 86_400_000;
+
 export function summarizeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterSummary {
   const { name, url, labels, byte_budget: budget } = around.settings;
   const lifecycle = around.lifecycle();
@@ -66,6 +68,9 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     lifecycle: { state: lifecycle.state, until: toTime(lifecycle.untilMs), setBy: lifecycle.setBy },
     logLagSeconds: toSeconds(findLagMs(state, at)) ?? null,
     logLossSince: toTime(findLossSinceMs(state.logs.values(), at)),
+    gaps: countGaps(state),
+    isSlow: around.pace().level !== 'usual',
+    certificateExpiry: toTime(state.certificateNotAfterMs),
     bytesToday: around.bytes().budget.usedBytes,
     byteBudget: budget.perDay === 0 ? null : budget.perDay,
     firmware: state.identity.firmware ?? state.changes.find('firmware') ?? null,
@@ -73,6 +78,12 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     traffic: (state.reach === 'up' && state.traffic) || null,
     use: describeUse(around),
   };
+}
+
+function countGaps({ logs }: RouterState): number {
+  let gaps = 0;
+  for (const log of logs.values()) gaps += log.gaps;
+  return gaps;
 }
 
 export function describeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterDetail {
@@ -133,7 +144,7 @@ function describeUse({ account, plans: source }: RouterSurroundings): RouterSumm
 
 /** Returns the day so many days before another one. */
 function toDay(today: string, before: number): string {
-  return renderDay(Date.parse(today) - before * 86_400_000);
+  return renderDay(Date.parse(today) - before * DAY_MS);
 }
 
 export function describeLogs({ logs }: RouterState, at: Moment): readonly RouterLogSummary[] {

@@ -1,5 +1,4 @@
-import { crc32 } from 'node:zlib';
-import type { Clock, Logger } from '../../base/index.ts';
+import { type Clock, hashToUnit, type Logger } from '../../base/index.ts';
 import type { RouterClient } from '../../client/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
 import type { CurrentRun, RunOutcome } from '../../schedule/index.ts';
@@ -136,7 +135,7 @@ export class StatusPolling {
     const history = options.values.read(options.settings.name, HISTORY_KEY);
     if (history !== undefined) options.recorder.record({ type: 'history-recalled', text: history });
     // The first writes of a fleet are spread, so all others are.
-    this.#historyWrittenMs = options.clock.monotonic() - (crc32(options.settings.name) % HISTORY_WRITE_MS);
+    this.#historyWrittenMs = options.clock.monotonic() - hashToUnit(options.settings.name) * HISTORY_WRITE_MS;
     this.#probeTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));
   }
 

@@ -8,8 +8,8 @@ const KEEP_MS = 30 * 86_400_000;
 
 /** Lists the newest matching events of the routers of this process and, without a router or a site, of the agent. */
 export function listEvents(
-  routers: readonly RouterAgent[],
-  { events: ofAgent }: AgentEvents,
+  routers: readonly Pick<RouterAgent, 'settings' | 'recorder'>[],
+  { events: ofAgent }: Pick<AgentEvents, 'events'>,
   query: EventQuery,
   nowMs: number,
 ): readonly EventSummary[] {

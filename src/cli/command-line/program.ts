@@ -103,7 +103,7 @@ function addRunCommand(program: Program, io: CommandIo, finish: (code: ExitCode)
     .option('--web.config.file <path>', 'TLS, users and headers of the server; replaces web.config_file of the file')
     .option(
       '--web.enable-lifecycle',
-      'enable POST /-/reload, /-/quit and /-/poll, PUT /api/v1/routers/NAME/state, and the button that polls a router',
+      'enable POST /-/reload, /-/quit, /-/poll and /-/maintenance, PUT /api/v1/routers/NAME/state, and the buttons of the page of a router',
     )
     .option('--web.route-prefix <path>', 'serve everything below this path (default: the path of --web.external-url)')
     .option('--web.external-url <url>', 'URL under which the server is reachable from outside, for /sd and links')

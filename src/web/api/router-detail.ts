@@ -86,6 +86,14 @@ export interface FamilyValues {
   readonly samples: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[];
 }
 
+/** A version of a stored profile of a router that was backed up. */
+export interface BackupSummary {
+  readonly profile: string;
+  readonly at: string;
+  readonly bytes: number;
+  readonly reason: 'schedule' | 'change' | 'recovered';
+}
+
 /** Logins and tokens of one router; counts since the agent started. */
 export interface SessionSummary {
   /** `none`: no login yet, or none needed. `lost`: the router ended the session. `failed`: the last login failed. */

@@ -49,6 +49,8 @@ export const deviceSchema = z.object({
   wan: text.nullable(),
   /** Uptime at the last read. */
   uptimeSeconds: z.number().nullable(),
+  /** `profile`: a stored profile was changed since its activation. `rule`: a field differs from the value that is expected. */
+  drift: z.enum(['profile', 'rule']).nullable(),
 });
 
 /** Summary of a router that has reported nothing. */
@@ -60,6 +62,7 @@ export const NO_DEVICE: DeviceSummary = {
   signal: null,
   wan: null,
   uptimeSeconds: null,
+  drift: null,
 };
 
 /** Traffic of one interface; null when unknown or after a counter reset. */
@@ -140,6 +143,12 @@ const routerSchema = z.object({
   logLagSeconds: z.number().nullable(),
   /** Earliest `lossSince` of its logs; null = none. */
   logLossSince: moment.nullable(),
+  /** Missing pieces of its logs since the agent started. */
+  gaps: z.number(),
+  /** True while its response time stretches its intervals. */
+  isSlow: z.boolean(),
+  /** Expiry of its TLS certificate; null when not known. */
+  certificateExpiry: moment.nullable(),
   /** Sent and received today (UTC), TLS included. */
   bytesToday: z.number(),
   /** Allowed per day (UTC); null without a budget. */
@@ -162,3 +171,8 @@ export const listedRouterSchema = routerSchema.extend({
   /** 24 hours, one letter per 12 minutes, oldest first: `u` up, `d` down, `m` both, `-` not watched. Empty before the first poll. */
   availability: z.string().regex(/^[udm-]{0,200}$/),
 });
+
+/** Returns the site of a router: its label `site`, else the operator that its modem reports; null without both. */
+export function findSite({ labels, device }: Pick<RouterSummary, 'labels' | 'device'>): string | null {
+  return labels['site'] || device.operator;
+}

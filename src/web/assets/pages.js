@@ -112,10 +112,14 @@ const refresh = async () => {
   // An error page such as "No such router" is a page, too.
   const isPage = answer?.headers.get('content-type')?.startsWith('text/html');
   const text = isPage ? await answer.text().catch(() => '') : '';
-  const main = new DOMParser().parseFromString(text, 'text/html').querySelector('main');
+  const next = new DOMParser().parseFromString(text, 'text/html');
+  const main = next.querySelector('main');
   if (!main) silence.textContent ||= `The agent has not answered since ${new Date().toLocaleTimeString()}.`;
   else if (!isPaused && !isBusy()) {
     replace(document.importNode(main, true));
+    document.title = next.title;
+    const [icon, nextIcon] = [document, next].map((one) => one.querySelector('link[rel=icon]'));
+    if (icon.getAttribute('href') !== nextIcon.getAttribute('href')) icon.replaceWith(document.importNode(nextIcon));
     silence.textContent = '';
   }
 };

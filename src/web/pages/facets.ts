@@ -1,17 +1,18 @@
 import { POLL_STEPS } from '../../model/index.ts';
-import type { RouterSummary } from '../api/routers.ts';
+import { findSite, type RouterSummary } from '../api/routers.ts';
 
 /** The properties by which the fleet can be filtered besides the state, in display order. */
-export const FACETS = ['step', 'label', 'firmware', 'model', 'operator'] as const;
+export const FACETS = ['step', 'site', 'label', 'firmware', 'model', 'operator'] as const;
 /** A key of the query string. */
 export type Facet = (typeof FACETS)[number];
 
 /** The wanted values of each facet; a router must have all of them. Labels are written `name=value`. */
 export type FacetQuery = Readonly<Partial<Record<Facet, readonly string[]>>>;
 
-/** Routers with a value: all, and those that are down. */
+/** Routers with a value: all, and those that are up and down. */
 export interface FacetCount {
   total: number;
+  up: number;
   down: number;
 }
 
@@ -21,6 +22,7 @@ export type FacetCounts = Readonly<Record<Facet, ReadonlyMap<string, FacetCount>
 /** Display names. */
 export const FACET_NAMES: Readonly<Record<Facet, string>> = {
   step: 'Step',
+  site: 'Site',
   label: 'Label',
   firmware: 'Firmware',
   model: 'Model',
@@ -42,10 +44,13 @@ export function listFacetValues(facet: Facet, router: Faceted): readonly string[
   return value === null || value === undefined ? [] : [value];
 }
 
-function readFacet(facet: Exclude<Facet, 'label'>, { failure, fault, firmware, device }: Faceted) {
+function readFacet(facet: Exclude<Facet, 'label'>, router: Faceted) {
+  const { failure, fault, firmware, device } = router;
   switch (facet) {
     case 'step':
       return failure ? failure.step : fault?.step;
+    case 'site':
+      return findSite(router);
     case 'firmware':
       return firmware;
     case 'model':

@@ -1,6 +1,18 @@
-import { renderBytes } from '../../base/index.ts';
-import type { ListedRouter, RouterSummary } from '../api/routers.ts';
-import { cutMiddle, type Html, html, NOTHING, renderAgo, renderLength, renderShortSpell, toShown } from './html.ts';
+import { renderBytes, renderMany } from '../../base/index.ts';
+import { findSite, type ListedRouter, type RouterSummary } from '../api/routers.ts';
+import { isRebooted } from './fleet-filters.ts';
+import {
+  cutMiddle,
+  type Html,
+  html,
+  NOTHING,
+  renderAgo,
+  renderBitRate,
+  renderLength,
+  renderShortSpell,
+  toShown,
+} from './html.ts';
+import { isOverPlan } from './money.ts';
 import {
   hasCurrentValues,
   renderLabels,
@@ -8,6 +20,7 @@ import {
   renderSparkline,
   renderState,
   renderStep,
+  toneState,
 } from './router-facts.ts';
 import type { Column } from './table.ts';
 
@@ -78,6 +91,9 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
       cell: ({ since, isFirstState }) =>
         html`${isFirstState && since !== null ? 'by ' : ''}${renderShortSpell(since, nowMs)}`,
     },
+    textColumn('Site', 'site', (router) => findSite(router) ?? ''),
+    textColumn('Model', 'model', ({ device }) => device.model ?? ''),
+    textColumn('Uplink', 'wan', toUplink),
     {
       title: 'Signal',
       key: 'signal',
@@ -87,40 +103,26 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
         router.device.signal ? renderSignal(router.device.signal, hasCurrentValues(router), true) : NOTHING,
     },
     {
-      title: 'Operator',
-      key: 'operator',
-      className: 'c-operator',
-      tooltip: toOperator,
-      cell: (router) => html`<bdi>${toOperator(router)}</bdi>`,
-    },
-    {
-      title: 'WAN',
-      key: 'wan',
-      className: 'c-wan',
-      tooltip: ({ device: { wan } }) => toShown(wan ?? ''),
-      cell: ({ device: { wan } }) => html`<bdi>${toShown(wan ?? NOTHING)}</bdi>`,
+      title: 'Traffic',
+      kind: 'number',
+      key: 'traffic',
+      className: 'c-traffic',
+      tooltip: (router) => `Received and sent: ${toTraffic(router)}`,
+      cell: toTraffic,
     },
     {
       title: 'Uptime',
       kind: 'number',
       key: 'uptime',
       className: 'c-uptime',
-      cell: ({ device }) => renderLength(device.uptimeSeconds),
+      tooltip: (router) => (isRebooted(router) ? 'Restarted within the last hour' : ''),
+      cell: (router) => {
+        const words = renderLength(router.device.uptimeSeconds);
+        if (isRebooted(router)) return html`<strong class="warn">${words}</strong>`;
+        return hasCurrentValues(router) ? words : html`<span class="soft">${words}</span>`;
+      },
     },
-    {
-      title: 'Firmware',
-      key: 'firmware',
-      className: 'c-firmware',
-      tooltip: ({ firmware }) => toShown(firmware ?? ''),
-      cell: ({ firmware }) => toShown(firmware ?? NOTHING),
-    },
-    {
-      title: 'Log lag',
-      kind: 'number',
-      key: 'lag',
-      className: 'c-lag',
-      cell: ({ logLagSeconds }) => renderLength(logLagSeconds),
-    },
+    { title: 'Log lag', kind: 'number', key: 'lag', className: 'c-lag', cell: (router) => renderLogs(router, base) },
     { title: 'Bytes today', kind: 'number', key: 'bytes', className: 'c-bytes', tooltip: toUsed, cell: renderUsed },
     {
       title: 'Last 24 h',
@@ -128,6 +130,35 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
       cell: ({ availability }) => renderSparkline(availability, AVAILABILITY_S),
     },
   ];
+}
+
+/** A column of text that may be cut. */
+function textColumn(title: string, key: string, toText: (router: RouterSummary) => string): Column<ListedRouter> {
+  const toShownText = (router: RouterSummary) => toShown(toText(router));
+  return {
+    title,
+    key,
+    className: `c-${key}`,
+    tooltip: toShownText,
+    // What a router reported before is grey.
+    cell: (router) =>
+      html`<bdi${hasCurrentValues(router) ? '' : html` class="soft"`}>${toShownText(router) || NOTHING}</bdi>`,
+  };
+}
+
+function toUplink({ device: { wan, operator, technology } }: RouterSummary): string {
+  return [wan, operator, technology].filter((text) => text).join(' · ');
+}
+
+function toTraffic({ traffic }: RouterSummary): string {
+  if (!traffic) return NOTHING;
+  return [traffic.receiveBytesPerSecond, traffic.transmitBytesPerSecond].map(renderBitRate).join(' / ');
+}
+
+function renderLogs({ name, logLagSeconds, gaps }: RouterSummary, base: string): Html | string {
+  const lag = renderLength(logLagSeconds);
+  if (gaps === 0) return lag;
+  return html`${lag} <a class="warn" href="${base}router/${encodeURIComponent(name)}?view=positions">${renderMany(gaps, 'gap')}</a>`;
 }
 
 function renderName(router: RouterSummary, base: string, nowMs: number): Html {
@@ -144,31 +175,31 @@ function renderName(router: RouterSummary, base: string, nowMs: number): Html {
     ['Model', toShown(device.model ?? NOTHING)],
     ['Firmware', toShown(firmware ?? NOTHING)],
     ['Location', html`<bdi>${toShown(device.location ?? NOTHING)}</bdi>`],
-    ['Operator', html`<bdi>${toOperator(router) || NOTHING}</bdi>`],
-    ['WAN', html`<bdi>${toShown(device.wan ?? NOTHING)}</bdi>`],
+    ['Uplink', html`<bdi>${toShown(toUplink(router)) || NOTHING}</bdi>`],
+    ['Traffic', toTraffic(router)],
     ['Uptime', renderLength(device.uptimeSeconds)],
-    ['Log lag', renderLength(router.logLagSeconds)],
+    ['Log lag', renderLogs(router, base)],
     ['Bytes today', toUsed(router)],
   ];
-  return html`<a class="name" href="${base}router/${encodeURIComponent(name)}"${short === name ? '' : html` title="${name}"`}>${short}</a><details class="more" id="more-${name}"><summary aria-label="More about ${name}">⋯</summary><dl class="panel">${facts.map(
+  return html`<span class="dot ${toneState(router)}"></span><a class="name" href="${base}router/${encodeURIComponent(name)}"${short === name ? '' : html` title="${name}"`}>${short}</a><details class="more" id="more-${name}"><summary aria-label="More about ${name}">⋯</summary><dl class="panel">${facts.map(
     ([title, value]) => html`<dt>${title}</dt><dd>${value}</dd>`,
   )}</dl></details>`;
 }
 
-function toOperator({ device: { operator, technology } }: RouterSummary): string {
-  return [operator, technology]
-    .map((text) => toShown(text ?? ''))
-    .filter((text) => text !== '')
-    .join(' · ');
+function toUsed({ bytesToday, byteBudget, use }: RouterSummary): string {
+  const today =
+    byteBudget === null ? renderBytes(bytesToday) : `${renderBytes(bytesToday)} of ${renderBytes(byteBudget)}`;
+  if (use.forecast !== null && use.limit !== null)
+    return `${today}; ${renderBytes(use.forecast)} of ${renderBytes(use.limit)} at the end of the data plan`;
+  return use.agentForecast === null ? today : `${today}; ${renderBytes(use.agentForecast)} in 30 days at this rate`;
 }
 
-function toUsed({ bytesToday, byteBudget }: RouterSummary): string {
-  return byteBudget === null ? renderBytes(bytesToday) : `${renderBytes(bytesToday)} of ${renderBytes(byteBudget)}`;
-}
-
-function renderUsed({ bytesToday, byteBudget }: RouterSummary): Html | string {
-  if (byteBudget === null) return renderBytes(bytesToday);
-  const share = bytesToday / byteBudget;
-  const words = `${renderBytes(bytesToday)} (${Math.round(share * 100)} %)`;
-  return share < BUDGET_SHARE_HIGH ? words : html`<strong class="warn">${words}</strong>`;
+function renderUsed({ bytesToday, byteBudget, use }: RouterSummary): Html | string {
+  const share = byteBudget === null ? 0 : bytesToday / byteBudget;
+  const words = `${renderBytes(bytesToday)}${byteBudget === null ? '' : ` (${Math.round(share * 100)} %)`}`;
+  const today = share < BUDGET_SHARE_HIGH ? words : html`<strong class="warn">${words}</strong>`;
+  const month = use.forecast ?? use.agentForecast;
+  return month === null
+    ? today
+    : html`${today} <span class="${isOverPlan(use) ? 'warn' : 'soft'}">${renderBytes(month)}/month</span>`;
 }

@@ -4,13 +4,26 @@ import { FACET_NAMES, FACETS, type Facet, type FacetCounts, withoutFacet } from 
 import { type Html, html, toShown } from './html.ts';
 import { renderTableQuery, type TableQuery } from './table-query.ts';
 
+const HOUR_S = 3600;
+/** As the alert. Milliseconds. */
+const EXPIRY_MS = 30 * 86_400_000;
+
+/** Returns true if a router that is up has restarted within the last hour. */
+export function isRebooted({ state, device: { uptimeSeconds } }: RouterSummary): boolean {
+  return state === 'up' && uptimeSeconds !== null && uptimeSeconds < HOUR_S;
+}
+
+function isExpiring({ certificateExpiry }: RouterSummary, nowMs: number): boolean {
+  return certificateExpiry !== null && Date.parse(certificateExpiry) - nowMs < EXPIRY_MS;
+}
+
 /** The filters of the fleet, in display order. */
 export const FILTERS: Readonly<
   Record<
     string,
     {
       readonly title: string;
-      readonly fits: (router: RouterSummary) => boolean;
+      readonly fits: (router: RouterSummary, nowMs: number) => boolean;
       /** True if it is shown only when it matches a router. */
       readonly isRare?: boolean;
       /** The filter before it that usually includes its routers. */
@@ -18,7 +31,7 @@ export const FILTERS: Readonly<
     }
   >
 > = {
-  up: { title: 'up', fits: ({ state }) => state === 'up' },
+  up: { title: 'up', fits: ({ state, fault }) => state === 'up' && fault === null },
   part: { title: 'degraded', fits: ({ state, fault }) => state === 'up' && fault !== null },
   down: { title: 'down', fits: ({ state }) => state === 'down' },
   stale: { title: 'stale', fits: ({ isStale }) => isStale, partOf: 'down' },
@@ -30,6 +43,11 @@ export const FILTERS: Readonly<
   budget: { title: 'out of budget', fits: ({ state }) => state === 'budget' },
   unknown: { title: 'not polled yet', fits: ({ state }) => state === 'unknown' },
   loss: { title: 'may lose log lines', fits: ({ logLossSince }) => logLossSince !== null, isRare: true },
+  gaps: { title: 'with log gaps', fits: ({ gaps }) => gaps > 0, isRare: true },
+  certificate: { title: 'with a certificate that expires soon', fits: isExpiring, isRare: true },
+  drift: { title: 'with a changed configuration', fits: ({ device }) => device.drift !== null, isRare: true },
+  rebooted: { title: 'restarted within the last hour', fits: isRebooted, isRare: true },
+  slow: { title: 'slow', fits: ({ isSlow }) => isSlow, isRare: true },
   maintenance: { title: 'in maintenance', fits: ({ lifecycle }) => lifecycle.state === 'maintenance', isRare: true },
   paused: { title: 'paused', fits: ({ state }) => state === 'paused', isRare: true },
   retired: { title: 'retired', fits: ({ state }) => state === 'retired', isRare: true },
@@ -48,6 +66,7 @@ const OPTIONS_MAX = 50;
 const SORTS = {
   state: 'Worst first',
   name: 'Name',
+  site: 'Site',
   since: 'Longest in their state',
   signal: 'Weakest signal',
   '-lag': 'Longest log lag',
@@ -80,10 +99,14 @@ ${renderChips(query)}
 /** One list per facet; for labels, one per label name with few values. */
 function renderSelects(facet: Facet, query: TableQuery, facets: FacetCounts): Html | readonly Html[] {
   const wanted = query.facets[facet] ?? [];
+  // The list of sites stands for that of the label.
   if (facet !== 'label') return renderSelect(facet, FACET_NAMES[facet], [...facets[facet]], wanted);
   const byName = Map.groupBy(facets.label, ([text]) => text.slice(0, text.indexOf('=')));
   return [...byName]
-    .filter(([name, values]) => values.length <= OPTIONS_MAX || wanted.some((value) => value.startsWith(`${name}=`)))
+    .filter(
+      ([name, values]) =>
+        wanted.some((value) => value.startsWith(`${name}=`)) || (values.length <= OPTIONS_MAX && name !== 'site'),
+    )
     .slice(0, OPTIONS_MAX)
     .map(([name, values]) => renderSelect(facet, name, values, wanted));
 }

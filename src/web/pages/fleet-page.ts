@@ -2,19 +2,22 @@ import { renderCount, renderMany } from '../../base/index.ts';
 import type { FleetMinute, ProcessSummary, RunSummary } from '../api/process.ts';
 import type { ClusterSummary, PeerFault } from '../fan-out.ts';
 import { collectFleet, collectProcesses, type FleetContent, type ProcessPart } from '../whole-fleet.ts';
-import { parseFacets } from './facets.ts';
+import { CONCERNS_MAX, listConcerns, renderConcerns } from './attention.ts';
+import type { ConfigContent } from './config-page.ts';
+import { parseFacets, withFacet, withoutFacet } from './facets.ts';
 import { createFleetColumns } from './fleet-columns.ts';
 import { FILTERS, renderFilters } from './fleet-filters.ts';
 import { FLEET_SORTS, type FleetView, viewFleet } from './fleet-view.ts';
 import { type Html, html, renderLength, toShown } from './html.ts';
-import { type Page, renderAlone, renderMissing } from './layout.ts';
+import { type Page, type PageBody, renderAlone, renderMissing } from './layout.ts';
 import { renderMoney } from './money.ts';
 import { renderOutage } from './outage.ts';
+import { renderBand } from './router-facts.ts';
 import { renderFittingTable, renderFound, renderPager } from './table.ts';
 import { parseTableQuery, renderTableQuery, type TableQuery } from './table-query.ts';
 
 /** The content of the fleet page. */
-export interface FleetPageContent extends FleetContent {
+export interface FleetPageContent extends FleetContent, Pick<ConfigContent, 'describeConfiguration'> {
   /** URL of a Grafana with the dashboards, without a trailing slash; `undefined` without one. */
   findGrafana(): string | undefined;
 }
@@ -30,15 +33,36 @@ export const fleetPage: Page<FleetPageContent> = {
     const facets = parseFacets((name) => context.req.queries(name));
     const query = { ...parseTableQuery(context, FLEET_SORTS, Object.keys(FILTERS)), facets };
     const faults = new Map([...counts.faults, ...whole.faults].map((fault) => [fault.shard, fault]));
-    const view = await viewFleet(whole, query);
-    const fleet = { content, view, faults: [...faults.values()], processes: counts.values };
-    return { title: 'Fleet', main: await renderFleet(fleet, query, base, clock.now()) };
+    const view = await viewFleet(whole, query, clock.now());
+    const concerns = listConcerns(
+      {
+        counts: view.wholeCounts,
+        total: view.total,
+        processes: counts.values,
+        configuration: content.describeConfiguration(),
+      },
+      base,
+    );
+    const fleet = { content, view, concerns, faults: [...faults.values()], processes: counts.values };
+    const down = view.wholeCounts['down'] ?? 0;
+    return {
+      title: down === 0 ? 'Fleet' : `(${renderCount(down)} down) Fleet`,
+      tone: findTone(fleet),
+      main: await renderFleet(fleet, query, base, clock.now()),
+    };
   },
 };
+
+function findTone({ view: { wholeCounts: counts }, concerns }: ShownFleet): PageBody['tone'] {
+  if ((counts['down'] ?? 0) > 0) return 'bad';
+  if ((counts['part'] ?? 0) > 0 || concerns.length > 0) return 'warn';
+  return (counts['up'] ?? 0) > 0 ? 'good' : 'soft';
+}
 
 interface ShownFleet {
   readonly content: Pick<FleetPageContent, 'describeShards' | 'findGrafana'>;
   readonly view: FleetView;
+  readonly concerns: ReturnType<typeof listConcerns>;
   readonly faults: readonly PeerFault[];
   readonly processes: readonly ProcessPart<ProcessSummary>[];
 }
@@ -118,42 +142,32 @@ function renderRuns({ running, waiting, heldBack, max }: RunSummary): Html {
 `;
 }
 
-/** For counts other than 0. */
-const CARD_TONES: Readonly<Record<string, string>> = {
-  down: 'bad',
-  stale: 'bad',
-  refused: 'bad',
+/** Filters that are segments of the bar: each router has one of these states. */
+const SEGMENTS: Readonly<Record<string, string>> = {
+  up: 'good',
   part: 'warn',
-  loss: 'warn',
-  gaps: 'warn',
-  letters: 'warn',
+  down: 'bad',
   budget: 'warn',
+  unknown: 'soft',
+  paused: 'soft',
+  retired: 'soft',
 };
+/** Steps of the width of a segment, for which the style sheet has classes: the policy allows no style in the page. */
+const WIDTHS = 10;
 
 async function renderFleet(fleet: ShownFleet, query: TableQuery, base: string, nowMs: number): Promise<Html> {
   const { content, view, faults, processes } = fleet;
   const [shards, grafana] = [content.describeShards(), content.findGrafana()];
   const minutes = sumMinutes(processes.map(({ value }) => value.minutes));
-  const { total, matching, counts, parts, facets, outage, page } = view;
+  const { total, facets, outage, page } = view;
   const isFiltered = query.search !== '' || Object.values(query.facets).some((values) => values.length > 0);
   return html`<h1 class="unseen">Fleet</h1>
 ${renderOutage(outage, query, isFiltered, nowMs)}
-<ul class="cards">
-${renderCard(renderTableQuery(query, { filter: undefined }), matching, matching === 1 ? 'router' : 'routers', 'all', query.filter === undefined)}
-${Object.entries(FILTERS)
-  .filter(([key, { isRare }]) => isRare !== true || (counts[key] ?? 0) > 0 || query.filter === key)
-  .map(([key, { title }]) =>
-    renderCard(
-      renderTableQuery(query, { filter: key }),
-      counts[key] ?? 0,
-      parts.has(key) ? `of them ${title}` : title,
-      key,
-      query.filter === key,
-    ),
-  )}${renderLosses(fleet, isFiltered, base)}
-</ul>
-${renderNotices(fleet, shards?.cluster, base)}
+${renderConcerns(fleet.concerns, outage ? CONCERNS_MAX - 1 : CONCERNS_MAX)}
+${renderStates(view, query)}
+${shards?.cluster ? renderClusterFaults(shards.cluster) : ''}${renderMissing(faults)}
 ${renderAlone(shards, 'Routers')}${renderStrip(minutes, nameMissing(faults), isFiltered)}
+${renderSites(view, query)}
 ${renderFilters(query, facets)}
 ${await renderFittingTable({
   caption: renderFound('router', page, query.search, FILTERS[query.filter ?? '']?.title),
@@ -166,20 +180,44 @@ ${await renderFittingTable({
 ${renderPager(page, query)}${renderMoney(view.use)}${shards?.cluster ? renderCluster(shards.cluster) : ''}${grafana === undefined ? '' : html`<p>Grafana: <a href="${grafana}/d/router-exporter-fleet">fleet</a>, <a href="${grafana}/d/router-exporter-cellular">cellular</a></p>`}${renderRuns(sumRuns(processes.map(({ value }) => value.runs)))}`;
 }
 
-/** A count, coloured if it needs attention and small if it is 0. */
-function renderCard(href: string, count: number, title: string, key: string, isCurrent: boolean): Html {
-  const tone = count === 0 ? 'zero' : (CARD_TONES[key] ?? '');
-  return html`<li><a${tone === '' ? '' : html` class="${tone}"`} href="${href}"${isCurrent ? html` aria-current="true"` : ''}><b>${renderCount(count)}</b> ${title}</a></li>
-`;
+/** The states of the matching routers as one bar, and other counts of them; those without a router are left out. */
+function renderStates({ matching, counts, parts }: FleetView, query: TableQuery): Html {
+  const isShown = (key: string) => (counts[key] ?? 0) > 0 || query.filter === key;
+  const renderCountOf = (key: string, title: string, tone = '') =>
+    html`<a${tone === '' ? '' : html` class="${tone}"`} href="${renderTableQuery(query, { filter: key })}"${query.filter === key ? html` aria-current="true"` : ''}><b>${renderCount(counts[key] ?? 0)}</b> ${title}</a>`;
+  return html`<ul class="bar" aria-label="Routers by state">${Object.entries(SEGMENTS)
+    .filter(([key]) => isShown(key))
+    .map(([key, tone]) => {
+      const width = Math.max(1, Math.round(((counts[key] ?? 0) / matching) * WIDTHS) || 1);
+      return html`<li class="w${width}">${renderCountOf(key, FILTERS[key]?.title ?? '', tone)}</li>`;
+    })}</ul>
+<ul class="cards"><li><a href="${renderTableQuery(query, { filter: undefined })}"${query.filter === undefined ? html` aria-current="true"` : ''}><b>${renderCount(matching)}</b> ${matching === 1 ? 'router' : 'routers'}</a></li>${Object.entries(
+    FILTERS,
+  )
+    .filter(([key]) => SEGMENTS[key] === undefined && isShown(key))
+    .map(
+      ([key, { title }]) => html`<li>${renderCountOf(key, parts.has(key) ? `of them ${title}` : title)}</li>`,
+    )}</ul>`;
 }
 
-function renderLosses({ processes, view: { total } }: ShownFleet, isFiltered: boolean, base: string): Html | string {
-  const gaps = processes.reduce((sum, { value }) => sum + value.gaps, 0);
-  const of = isFiltered ? ', whole fleet' : '';
-  const letters = processes.flatMap(({ value }) => value.sinks).reduce((sum, { deadLetters }) => sum + deadLetters, 0);
-  return total === 0
-    ? ''
-    : html`${renderCard(`${base}logs/positions?sort=-gaps`, gaps, `${gaps === 1 ? 'log gap' : 'log gaps'}${of}`, 'gaps', false)}${letters === 0 ? '' : renderCard(`${base}dead-letters`, letters, `${letters === 1 ? 'dead letter' : 'dead letters'}${of}`, 'letters', false)}`;
+/** One tile per site, a link to its routers, with its last 24 hours. */
+function renderSites({ sites, facets }: FleetView, query: TableQuery): Html | string {
+  if (sites.length === 0) return '';
+  const rest = facets.site.size - sites.length;
+  return html`<ul class="sites" aria-label="Sites">${sites.map(({ name, total, up, down, availability }) => {
+    const isCurrent = query.facets.site?.includes(name) === true;
+    const change = isCurrent ? withoutFacet(query.facets, 'site', name) : withFacet(query.facets, 'site', name);
+    const shown = toShown(name);
+    return html`<li><a href="${renderTableQuery(query, { facets: change })}" title="${shown}"${isCurrent ? html` aria-current="true"` : ''}><strong><bdi>${shown}</bdi></strong> <span>${down > 0 ? html`<b class="bad">${renderCount(down)} down</b>, ` : ''}${renderCount(up)} of ${renderCount(total)} up</span>${renderBand(availability, describeBand(availability))}</a></li>`;
+  })}${rest > 0 ? html`<li><a href="${renderTableQuery(query, { sort: 'site', isDescending: false })}">and ${renderMany(rest, 'more site')}</a></li>` : ''}</ul>`;
+}
+
+function describeBand(letters: string): string {
+  const known = letters.replaceAll('-', '').length;
+  const down = letters.replaceAll(/[^dm]/g, '').length;
+  if (known === 0) return 'Not polled yet';
+  if (down === 0) return 'No router was down in the last 24 h, as far as watched';
+  return `Routers were down in ${((down / known) * 100).toFixed(1)} % of the last 24 h, as far as watched`;
 }
 
 function renderCluster({ name, replica, members }: ClusterSummary): Html {
@@ -192,24 +230,6 @@ function renderClusterFaults({ missing, isLeaseHeld, isEngineAway, areListsDiffe
   return html`${isLeaseHeld ? '' : html`<p class="notice"><strong>This replica is not in its cluster: ${lost}.</strong> Logs are not read.</p>`}
 ${missing.map(({ replica, since }) => html`<p class="notice"><strong>Replica ${toShown(replica)} is missing</strong> since ${since}. Its routers have gone to others.</p>`)}
 ${areListsDifferent ? html`<p class="notice"><strong>The replicas have different routers.</strong> Give all of them the same configuration.</p>` : ''}`;
-}
-
-function renderNotices(
-  { view: { total }, faults, processes }: ShownFleet,
-  cluster: ClusterSummary | undefined,
-  base: string,
-): Html {
-  return html`${cluster ? renderClusterFaults(cluster) : ''}${renderMissing(faults)}${processes.map((part) => renderDeliveryNotices(part, total, base))}`;
-}
-
-function renderDeliveryNotices({ name, value }: ProcessPart<ProcessSummary>, total: number, base: string): Html {
-  const { sinks, spool } = value;
-  const sinksDown = sinks.filter(({ state }) => state === 'down').length;
-  const at = name === undefined ? '' : ` at ${toShown(name)}`;
-  const see = html`See <a href="${base}sinks">sinks</a>.`;
-  return html`${spool.isHeldBack ? html`<p class="notice"><strong>Log reading is paused${at}: the spool or its disk is full.</strong> ${see}</p>` : ''}
-${!spool.isHeldBack && spool.routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${spool.routersHeldBack.length} of ${total} routers${at}:</strong> their waiting records take as much of the spool as is free. ${see}</p>` : ''}
-${sinksDown > 0 ? html`<p class="notice"><strong>${sinksDown} of ${sinks.length} ${sinks.length === 1 ? 'sink' : 'sinks'} down${at}.</strong> ${see}</p>` : ''}`;
 }
 
 function nameMissing(faults: readonly PeerFault[]): string {

@@ -21,6 +21,8 @@ export interface PageBody {
   /** Without the name of the program. */
   readonly title: string;
   readonly main: Html;
+  /** Colour of the dot in the favicon. Default: neutral. */
+  readonly tone?: keyof typeof DOTS | undefined;
   /** Default: 200. */
   readonly status?: 200 | 404 | 503;
 }
@@ -47,6 +49,9 @@ const ASSETS_FOLDER = new URL(import.meta.url.endsWith('.ts') ? '../assets/' : '
 const ASSET_TYPES = { 'pages.css': 'text/css; charset=utf-8', 'pages.js': 'text/javascript; charset=utf-8' } as const;
 /** A year: the URL changes with the content. */
 const ASSET_CACHE = 'max-age=31536000, immutable';
+
+/** Colours that can be seen on light and dark tabs. */
+const DOTS = { good: '#2da44e', warn: '#bf8700', bad: '#d1242f', soft: '#8c959f' } as const;
 
 const HEADERS: Readonly<Record<string, string>> = {
   /** Only our own style sheet and script, requests and forms to this server, and no framing by other pages. */
@@ -86,10 +91,15 @@ export function createAssetHandlers(assets: Assets): Readonly<Record<string, Han
   );
 }
 
-/** Answers with a complete page, with `notice` at its top. The favicon is empty, so that browsers request none. */
+function renderIcon(tone: keyof typeof DOTS): string {
+  const dot = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="${DOTS[tone]}"/></svg>`;
+  return `data:image/svg+xml,${encodeURIComponent(dot)}`;
+}
+
+/** Answers with a complete page, with `notice` at its top. The favicon is in the page, so that browsers request none. */
 export async function answerPage(
   context: WebContext,
-  { title, main, status = 200 }: PageBody,
+  { title, main, tone = 'soft', status = 200 }: PageBody,
   base: string,
   entries: readonly Entry[],
   assets: Assets,
@@ -101,7 +111,7 @@ export async function answerPage(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} – router-exporter</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${renderIcon(tone)}">
 <link rel="stylesheet" href="${toAddress(assets, 'assets/pages.css', base)}">
 <script type="module" src="${toAddress(assets, 'assets/pages.js', base)}"></script>
 </head>

@@ -21,11 +21,12 @@ export function addUse(sum: FleetUse, { use }: Pick<RouterSummary, 'use'>): Flee
     used: add('used'),
     limit: add('limit'),
     forecast: add('forecast'),
-    over: sum.over + (isOver(use) ? 1 : 0),
+    over: sum.over + (isOverPlan(use) ? 1 : 0),
   };
 }
 
-function isOver({ limit, forecast }: UseSummary): boolean {
+/** True if the data plans will not suffice. */
+export function isOverPlan({ limit, forecast }: UseSummary): boolean {
   return limit !== null && forecast !== null && forecast > limit;
 }
 
@@ -55,7 +56,7 @@ function renderUsed({ used, limit }: UseSummary): string {
 
 function renderForecast(use: UseSummary, words: string): Html | string {
   if (use.forecast === null) return '';
-  return html`, ${isOver(use) ? html`<strong class="warn">${renderBytes(use.forecast)}</strong>` : renderBytes(use.forecast)}${words}`;
+  return html`, ${isOverPlan(use) ? html`<strong class="warn">${renderBytes(use.forecast)}</strong>` : renderBytes(use.forecast)}${words}`;
 }
 
 /** Renders what a router was seen to cost; empty before enough was seen. */

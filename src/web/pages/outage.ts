@@ -71,7 +71,10 @@ export function findOutage(fleet: {
   const { total, routersDown, facets } = fleet;
   const down = routersDown.length;
   if (down < DOWN_MIN || down < total * SHARE_MIN) return undefined;
-  const all = Object.entries(facets).flatMap(([facet, counts]) => listDown(facet as Facet, counts));
+  // A site is a label or an operator already.
+  const all = Object.entries(facets).flatMap(([facet, counts]) =>
+    facet === 'site' ? [] : listDown(facet as Facet, counts),
+  );
   const lift = (one: OutageValue) => one.down / down / (one.total / total);
   const common = all
     .filter((one) => one.facet !== 'step' && one.down > down / 2 && lift(one) >= LIFT_MIN)
@@ -94,7 +97,9 @@ function findStep(routers: readonly DownRouter[]): Majority | null {
 }
 
 function listDown(facet: Facet, counts: FacetCounts[Facet]): OutageValue[] {
-  return [...counts].filter(([, { down }]) => down > 0).map(([value, count]) => ({ facet, value, ...count }));
+  return [...counts]
+    .filter(([, { down }]) => down > 0)
+    .map(([value, { down, total }]) => ({ facet, value, down, total }));
 }
 
 /** Groups the values by property, without labels that are different for each router. */

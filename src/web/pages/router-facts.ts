@@ -1,3 +1,4 @@
+import { renderMany } from '../../base/index.ts';
 import type { PollFault, RouterState, RouterSummary, SignalSummary } from '../api/routers.ts';
 import { type Html, html, NOTHING, renderLength, toShown } from './html.ts';
 import { POINT_S } from './plots.ts';
@@ -49,21 +50,30 @@ export function hasCurrentValues({ state, isStale }: Pick<RouterSummary, 'state'
   return state === 'up' && !isStale;
 }
 
-/** Renders a value with bars and its grade as text; without a colour if not current. `isNamed`: the kind instead of the unit. */
+/** Returns the grade and the place within it, from 0 to 4: values of all kinds can be compared by it. */
+export function rankSignal({ kind, value }: SignalSummary): number {
+  const limits = SIGNAL_LIMITS[kind];
+  const [grade, span] = [countBars(kind, value), 2 * (limits[2] - limits[0])];
+  const [low, high] = [limits[grade - 1] ?? limits[0] - span, limits[grade] ?? limits[2] + span];
+  return grade + Math.min(0.999, Math.max(0, (value - low) / (high - low)));
+}
+
+/** Renders a value with bars and its grade; without a colour if not current. `isGraded`: with the grade as visible text. */
 export function renderSignal(
   { kind, value }: { readonly kind: SignalKind; readonly value: number },
   isCurrent = true,
-  isNamed = false,
+  isGraded = false,
 ): Html {
   const grade = countBars(kind, value);
   const [tone, word] = findGrade(kind, value);
   const colour = isCurrent ? tone : 'soft';
   const number = String(Number(value.toFixed(1)));
   const [name, shown] = [kind.toUpperCase(), `${number}${SIGNAL_UNITS[kind]}`];
+  const words = kind === 'csq' ? `CSQ ${number}` : shown;
   return html`<span class="signal ${colour}" title="${name} ${shown}: ${word}${isCurrent ? '' : ', when last read'}"><svg width="16" height="12" viewBox="0 0 16 12" role="img" aria-label="${word}">${BARS.map(
     (bar) =>
       html`<rect${bar > grade ? html` class="off"` : ''} x="${bar * 4}" y="${9 - bar * 3}" width="3" height="${3 + bar * 3}"/>`,
-  )}</svg> ${isNamed ? `${name} ${number}` : shown}</span>`;
+  )}</svg> ${isGraded ? `${isCurrent ? `${word} ` : ''}${words}` : shown}</span>`;
 }
 
 const HEIGHT = 14;
@@ -77,9 +87,9 @@ const MARKS: Readonly<Record<string, readonly [tone: string, y: number, height: 
 
 /**
  * Renders poll results, one letter for each slot of `slotS` seconds, as a row of marks: low for up, full height for down, a thin line for
- * times that were not watched. What was before the first poll is empty.
+ * times that were not watched. What was before the first poll is empty. `gaps`: slots with log gaps, of which each is a mark.
  */
-export function renderSparkline(results: string, slotS: number): Html | string {
+export function renderSparkline(results: string, slotS: number, gaps: readonly number[] = []): Html | string {
   const known = results.replaceAll('-', '').length;
   if (known === 0) return NOTHING;
   const up = results.replaceAll(/[^u]/g, '').length;
@@ -89,7 +99,16 @@ export function renderSparkline(results: string, slotS: number): Html | string {
   const seconds = watched === results.length ? watched * slotS : (watched - 1) * slotS - POINT_S;
   const span = seconds > 0 ? `last ${renderLength(seconds)}` : 'first polls';
   const unwatched = (watched - known) * slotS;
-  const words = `${share} % of the ${span} up${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}`;
+  return renderBand(
+    results,
+    `${share} % of the ${span} up${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}${gaps.length > 0 ? `, ${renderMany(gaps.length, 'log gap')}` : ''}`,
+    gaps,
+  );
+}
+
+/** Renders slots of time as {@link renderSparkline}; `words` say what they show. */
+export function renderBand(results: string, words: string, gaps: readonly number[] = []): Html {
+  const watched = results.replace(/^-+/, '').length;
   const paths: Record<string, string> = {};
   for (const [run] of results.matchAll(/(.)\1*/g)) paths[run[0] ?? ''] = '';
   let x = 0;
@@ -104,7 +123,9 @@ export function renderSparkline(results: string, slotS: number): Html | string {
   // One unit wider, because rounding could clip the last mark.
   return html`<svg class="spark" role="img" aria-label="${words}" viewBox="0 0 ${results.length + 1} ${HEIGHT}" preserveAspectRatio="none"><title>${words}</title>${Object.entries(
     paths,
-  ).map(([letter, path]) => (MARKS[letter] ? html`<path class="${MARKS[letter][0]}" d="${path}"/>` : ''))}</svg>`;
+  ).map(([letter, path]) =>
+    MARKS[letter] ? html`<path class="${MARKS[letter][0]}" d="${path}"/>` : '',
+  )}${gaps.map((slot) => html`<path class="gap" d="M${slot} 0h1v${HEIGHT}h-1z"/>`)}</svg>`;
 }
 
 /** Renders the step, and the resource if there is one. */
@@ -132,11 +153,17 @@ const STATE_TONES: Readonly<Record<RouterState, string>> = {
   retired: 'soft',
 };
 
-/** Renders the state, and whether values are stale or the router is in maintenance. */
-export function renderState({ state, isStale, fault, lifecycle }: RouterSummary): Html {
+/** Returns the colour of the state. */
+export function toneState({ state, fault }: RouterSummary): string {
+  return state === 'up' && fault !== null ? 'warn' : STATE_TONES[state];
+}
+
+/** Renders the state, since when (`spell`), and whether values are stale or the router is in maintenance. */
+export function renderState(router: RouterSummary, spell: Html | string = ''): Html {
+  const { state, isStale, fault, lifecycle } = router;
   const stale = isStale ? html`, <span class="warn">stale</span>` : '';
   const isDegraded = state === 'up' && fault !== null;
-  return html`<span class="state ${isDegraded ? 'warn' : STATE_TONES[state]}">${isDegraded ? 'degraded' : STATE_NAMES[state]}</span>${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
+  return html`<span class="state ${toneState(router)}">${isDegraded ? 'degraded' : STATE_NAMES[state]}</span>${spell}${stale}${lifecycle.state === 'maintenance' ? html`, <span class="warn">maintenance</span>` : ''}`;
 }
 
 /** Renders at most `max` labels as `name=value`, and the number of the others. */

@@ -143,7 +143,7 @@ const CHARTS = {
  * claims more.
  */
 export function renderHours(
-  { lastHours, device: { signal } }: RouterDetail,
+  { lastHours, recentGaps, device: { signal } }: RouterDetail,
   view: string,
   range: string,
   charts: readonly ('signal' | keyof typeof CHARTS)[],
@@ -168,9 +168,13 @@ export function renderHours(
     limits: SIGNAL_LIMITS[kind],
   };
   const results = points.map(({ result }) => (result ? LETTERS[result] : '-')).join('');
+  const startMs = Date.parse(points[0]?.at ?? '');
+  const gaps = recentGaps
+    .map(({ until, at }) => Math.floor((Date.parse(until ?? at) - startMs) / 1000 / POINT_S))
+    .filter((slot) => slot >= 0 && slot < points.length);
   return html`<h2>Last ${renderLength(watchedS)}</h2>
 <p class="ranges">Range:${links}</p>
-<figure class="up-down">${renderSparkline(results, POINT_S)}<figcaption>Up or down, in steps of 3 min${/[^-]-/.test(results) ? '; thin line: not watched' : ''}</figcaption></figure>
+<figure class="up-down">${renderSparkline(results, POINT_S, gaps)}<figcaption>Up or down, in steps of 3 min${/[^-]-/.test(results) ? '; thin line: not watched' : ''}${gaps.length > 0 ? '; vertical line: log lines are missing' : ''}</figcaption></figure>
 <div class="plots wide">${charts.map((name) => renderHistory(name === 'signal' ? signalSeries : CHARTS[name], points))}</div>`;
 }
 

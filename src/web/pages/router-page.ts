@@ -1,7 +1,8 @@
+import { renderBytes } from '../../base/index.ts';
 import { explainFailure, type LifecycleState } from '../../model/index.ts';
 import { EVENTS_MAX, type EventSummary } from '../api/events.ts';
 import { parseRecordQuery, type RecordPage, type RecordQuery, toFleetQuery } from '../api/logs.ts';
-import type { RouterDetail } from '../api/router-detail.ts';
+import type { BackupSummary, RouterDetail } from '../api/router-detail.ts';
 import { answerForOther, type FleetContent, withoutCredentials } from '../whole-fleet.ts';
 import { renderEvents } from './events-table.ts';
 import { type Html, html, renderAgo, renderAtLeast, renderMoment, renderSince, renderSpell, toShown } from './html.ts';
@@ -11,6 +12,7 @@ import { hasLines, renderRouterLogs } from './logs-page.ts';
 import { renderAgentView } from './router-agent.ts';
 import { renderState, renderStep } from './router-facts.ts';
 import { parseRange, renderModems, renderOverview } from './router-overview.ts';
+import { type Column, renderTable } from './table.ts';
 import { renderValues } from './value-table.ts';
 
 /** The content of a router's page. */
@@ -19,6 +21,8 @@ export interface RouterPageContent extends Pick<FleetContent, 'describeShards' |
   describeRouter(name: string): RouterDetail | undefined;
   /** The running configuration of one router, as YAML without secrets; `undefined` if it is not configured. */
   renderRouterConfig(name: string): string | undefined;
+  /** The versions of its profiles that were backed up, the newest first; none without backups. */
+  listBackups(name: string): Promise<readonly BackupSummary[]>;
   /** URL of a Grafana with the dashboards, without a trailing slash; `undefined` without one. */
   findGrafana(): string | undefined;
 }
@@ -59,8 +63,10 @@ export const routerPage: Page<RouterPageContent> = {
     const page = view === 'logs' || view === 'overview' ? await content.readRecords(query) : NO_RECORDS;
     const events = content.listEvents({ router: name, max: EVENTS_MAX });
     const config = view === 'agent' ? (content.renderRouterConfig(name) ?? '') : '';
+    const backups = view === 'configuration' ? await content.listBackups(name) : [];
     const range = parseRange(context.req.query('range'));
-    const shown = { view, range, config, events, page, query, canPoll, grafana: content.findGrafana() };
+    const grafana = content.findGrafana();
+    const shown = { view, range, config, backups, events, page, query, canPoll, grafana };
     return { title: router.name, main: renderRouter(withoutCredentials(router), shown, base, clock.now()) };
   },
 };
@@ -70,6 +76,7 @@ interface RouterView {
   /** Of charts. */
   readonly range: string;
   readonly config: string;
+  readonly backups: readonly BackupSummary[];
   readonly events: readonly EventSummary[];
   readonly page: RecordPage;
   readonly query: RecordQuery;
@@ -79,8 +86,7 @@ interface RouterView {
 }
 
 function renderRouter(router: RouterDetail, shown: RouterView, base: string, nowMs: number): Html {
-  return html`<p class="crumb"><a href="${toHref(base, '')}">Fleet</a></p>
-${renderHead(router, shown, base, nowMs)}
+  return html`${renderHead(router, shown, base, nowMs)}
 <nav class="tabs" aria-label="Parts of the page"><ul>
 ${Object.entries(VIEWS).map(([view, title]) => html`<li><a href="?view=${view}"${view === (shown.view === 'positions' ? 'logs' : shown.view) ? html` aria-current="page"` : ''}>${title}</a></li>\n`)}</ul></nav>
 ${renderLifecycle(router)}
@@ -108,7 +114,7 @@ function renderHead(router: RouterDetail, { canPoll, grafana }: RouterView, base
   // An address may come from a list of another system.
   const link = /^https?:\/\//.test(url) ? html`<a href="${url}" rel="noreferrer">Web interface</a>, ` : '';
   return html`<div class="head"><h1>${name}</h1>
-<p>${renderState(router)}${state}. <span class="soft">${facts.flatMap((fact) => (fact ? [toShown(fact, 120)] : [])).join(' · ')}${lastSuccess === null ? '' : html`. Values of ${renderAgo(lastSuccess, nowMs)}`}.</span></p>
+<p>${renderState(router, state)}. <span class="soft">${facts.flatMap((fact) => (fact ? [toShown(fact, 120)] : [])).join(' · ')}${lastSuccess === null ? '' : html`. Values of ${renderAgo(lastSuccess, nowMs)}`}.</span></p>
 <p>${link}<a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>, <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>${renderDashboards(grafana, name)}</p>
 ${canPoll ? renderActions(router, base) : ''}</div>`;
 }
@@ -137,11 +143,28 @@ ${renderEvents(events, how)}`;
     case 'modem':
       return html`${renderModems(router)}
 ${renderValues(router, view)}`;
+    case 'configuration':
+      return html`${renderValues(router, view)}
+${renderBackups(router.name, shown.backups)}`;
     case 'network':
     case 'device':
-    case 'configuration':
       return renderValues(router, view);
   }
+}
+
+const BACKUP_COLUMNS: readonly Column<BackupSummary>[] = [
+  { title: 'Profile', cell: ({ profile }) => toShown(profile, 120) },
+  { title: 'Time', cell: ({ at }) => renderMoment(at) },
+  { title: 'Size', kind: 'number', cell: ({ bytes }) => renderBytes(bytes) },
+  { title: 'Reason', cell: ({ reason }) => reason },
+];
+
+/** Without the content of profiles, which has secrets. */
+function renderBackups(name: string, backups: readonly BackupSummary[]): Html | string {
+  if (backups.length === 0) return '';
+  return html`<h2>Backups</h2>
+${renderTable({ caption: 'Versions of profiles', columns: BACKUP_COLUMNS, rows: backups, empty: '' })}
+<p class="soft">Their differences, which may show secrets: <code>router-exporter profiles diff ${name}</code></p>`;
 }
 
 /** Hours of a maintenance to choose from. */

@@ -91,7 +91,32 @@ export type Rank = number | string | null;
 export function compareRanks(a: Rank, b: Rank, isDescending = false): number {
   if (a === b) return 0;
   if (a === null || b === null) return Number(a === null) - Number(b === null);
-  return a < b === isDescending ? 1 : -1;
+  const isLess = typeof a === 'string' && typeof b === 'string' ? isTextBefore(a, b) : a < b;
+  return isLess === isDescending ? 1 : -1;
+}
+
+/** Numbers in texts are compared as numbers: `plant-2` is before `plant-10`. */
+function isTextBefore(a: string, b: string): boolean {
+  let start = 0;
+  while (start < a.length && a.charCodeAt(start) === b.charCodeAt(start)) start++;
+  while (start > 0 && isDigit(a, start - 1)) start--;
+  const [left, right] = [readDigits(a, start), readDigits(b, start)];
+  if (left === '' || right === '' || left === right) return a < b;
+  return left.length === right.length ? left < right : left.length < right.length;
+}
+
+/** Without leading zeros. */
+function readDigits(text: string, from: number): string {
+  let start = from;
+  while (text.charCodeAt(start) === 48 && isDigit(text, start + 1)) start++;
+  let end = start;
+  while (isDigit(text, end)) end++;
+  return text.slice(start, end);
+}
+
+function isDigit(text: string, index: number): boolean {
+  const code = text.charCodeAt(index);
+  return code >= 48 && code <= 57;
 }
 
 /** Rows sorted without yielding; few enough not to block the event loop. */

@@ -5,8 +5,8 @@ import { type Html, html, NOTHING, renderBitRate, renderLength, renderMoment, to
 import { hasCurrentValues } from './router-facts.ts';
 import { type Column, renderTable } from './table.ts';
 
-/** Up to so many rows are shown as lists; more as a table. */
-const LISTS_MAX = 2;
+/** Two rows with more columns than this are two lists: a table would be wider than the screen. */
+const COLUMNS_OF_TWO_MAX = 8;
 /** Shipped modules by the part of the page that shows them; `device` also shows all others, such as modules of users. */
 const MODULES: Readonly<Record<string, readonly string[]>> = {
   network: ['wan', 'interfaces', 'interface_addresses', 'ports', 'sfp', 'dhcp'],
@@ -50,14 +50,14 @@ ${shown.map((module) => renderModule(module, router))}
 }
 
 function renderModule({ module, help, families }: ModuleValues, router: RouterDetail): Html {
-  const name = toShown(module.replaceAll('_', ' '));
+  const name = TITLES[module] ?? toSentence(toShown(module.replaceAll('_', ' ')));
   const isCurrent = findCurrent(router);
   const ages = families.flatMap(({ ageSeconds, resource }) =>
     ageSeconds === null || (isCurrent(resource) && ageSeconds < AGE_SHOWN_S) ? [] : [ageSeconds],
   );
   const age =
     ages.length === 0 ? '' : html` <span class="soft">· last read ${renderLength(Math.max(...ages))} ago</span>`;
-  return html`<section><h2>${TITLES[module] ?? toSentence(name)}${age}</h2>
+  return html`<section><h2>${name}${age}</h2>
 ${help === '' ? '' : html`<p class="soft">${toShown(help)}</p>`}
 ${createValueTables(families, isCurrent).map((table) => renderValueTable(withRates(table, router.interfaceRates), name))}
 </section>
@@ -88,18 +88,24 @@ function withRates(table: ValueTable, rates: readonly InterfaceRate[]): ValueTab
   return { ...table, columns: [...columns, ...table.columns] };
 }
 
+const NAME: Column<ValueRow> = {
+  title: 'Name',
+  cell: ({ title }) => html`<bdi>${title === '' ? NOTHING : title}</bdi>`,
+};
+
 function renderValueTable({ rows, columns, rest, kind }: ValueTable, name: string): Html {
-  if (rows.length <= LISTS_MAX) return html`${rows.map((row) => renderList(row, columns))}`;
+  const isList = rows.length === 1 || (rows.length === 2 && columns.length > COLUMNS_OF_TWO_MAX);
+  if (isList) return html`${rows.map((row) => renderList(row, columns))}`;
   const cells: Column<ValueRow>[] = columns.map(({ key, title, help }) => ({
     title,
     help,
     cell: ({ cells: all }) => renderCell(all.get(key)),
   }));
-  const caption = `${toSentence(name)}${kind === '' ? '' : `, by ${toShown(kind, 60)}`}${rest > 0 ? `, without ${renderCount(rest)} more` : ''}`;
+  const caption = `${name}${kind === '' ? '' : `, by ${toShown(kind, 60)}`}${rest > 0 ? `, without ${renderCount(rest)} more` : ''}`;
   const renderRows = (some: readonly ValueRow[], words: string) =>
     renderTable({
       caption: `${caption}${words}`,
-      columns: [{ title: 'Name', cell: ({ title }) => html`<bdi>${title === '' ? NOTHING : title}</bdi>` }, ...cells],
+      columns: rows.some(({ title }) => title !== '') ? [NAME, ...cells] : cells,
       rows: some,
       empty: 'No values.',
     });
@@ -140,7 +146,7 @@ function renderZero(count: number, what: string, render: () => Html): Html | str
 /** Units by the suffix of a metric name; the first match applies. */
 const UNITS: readonly (readonly [end: RegExp, render: (value: number) => Html | string])[] = [
   [/(_timestamp_seconds|_modified|_last_activated)$/, (value) => renderMoment(toTime(value))],
-  [/_bytes_per_second$/, (value) => `${renderBytes(value)}/s`],
+  [/_bytes_per_second$/, renderBitRate],
   [/_bytes(_total)?$/, renderBytes],
   [/_seconds(_total)?$/, renderLength],
   [/_ratio$/, (value) => `${round(value * 100)} %`],

@@ -19,7 +19,7 @@ export interface WebDependencies<Content> extends ServerPaths {
   /** The other processes of the fleet. */
   readonly fanOut: FanOut;
   readonly clock: Clock;
-  /** True if `POST /-/reload`, `/-/quit` and `/-/poll` are allowed. */
+  /** True if `POST /-/reload`, `/-/quit`, `/-/poll` and `/-/maintenance` are allowed. */
   readonly isLifecycleEnabled: boolean;
 }
 

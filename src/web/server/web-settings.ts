@@ -44,7 +44,7 @@ function role(description: string) {
 }
 
 const ROLE =
-  '`metrics`: metrics, probes and service discovery. `read`: also pages and JSON, which contain log lines. `admin`: also `/-/reload`, `/-/quit`, `/-/poll` and `PUT /api/v1/routers/NAME/state`.';
+  '`metrics`: metrics, probes and service discovery. `read`: also pages and JSON, which contain log lines. `admin`: also `/-/reload`, `/-/quit`, `/-/poll`, `/-/maintenance` and `PUT /api/v1/routers/NAME/state`.';
 
 const tokenSchema = section('A bearer token.', {
   name: name({ description: 'Name of the token, for people. Unique.' }),

@@ -233,6 +233,9 @@ describe('loadConfig() on metrics of a module', () => {
     ['info', 'unit: V'],
     ['info', 'map: { a: 1 }'],
     ['info', 'states: [a]'],
+    ['info', 'good: 1'],
+    ['counter', 'good: 1'],
+    ['stateset', 'good: 1'],
   ])('refuses a %s with "%s"', async (type, line) => {
     const key = line.split(':')[0];
     const base = {
@@ -243,6 +246,20 @@ describe('loadConfig() on metrics of a module', () => {
     }[type];
     expect(await metricFaults(`${base}, ${line}`)).toEqual([
       expect.stringContaining(`${METRIC}.${key}: A metric of type "${type}" has no "${key}"`),
+    ]);
+  });
+
+  it.each([
+    ['label: "  "', 'Expected a short text on one line, not blank'],
+    ['label: "a\\tb"', 'Expected a short text on one line, not blank'],
+    [`label: ${'x'.repeat(25)}`, 'Expected a short text on one line, not blank, at most 24 characters'],
+    ['label: 7', 'Expected a short text on one line, not blank'],
+    ['good: 2', 'Expected a whole number from 0 to 1'],
+    ['good: true', 'Expected a whole number from 0 to 1'],
+  ])('refuses %s', async (line, message) => {
+    const key = line.split(':')[0];
+    expect(await metricFaults(`name: x, help: X, type: gauge, value: f, ${line}`)).toEqual([
+      expect.stringContaining(`${METRIC}.${key}: ${message}`),
     ]);
   });
 

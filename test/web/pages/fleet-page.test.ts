@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { NO_DEVICE } from '../../../src/web/index.ts';
-import { ask, createProcess, SINK } from '../bench.ts';
+import { type ListedRouter, NO_DEVICE, type WebContent } from '../../../src/web/index.ts';
+import { ask, createProcess, ROUTER, SINK } from '../bench.ts';
 import { createDown, createRouters, EVIL, read, readCaption, readNames, readRows } from './page-bench.ts';
 
 const SPOOL = { records: 3, bytes: 900, bytesMax: 1000, secondsToFull: null, isHeldBack: false, routersHeldBack: [] };
@@ -15,7 +15,14 @@ test('the fleet shows each router with state, reason, age of the state, and the 
   const listRouters = () =>
     createRouters(3, (index) =>
       index === 0
-        ? { device: NO_DEVICE, firmware: null, byteBudget: 30_000, availability: 'uuud' }
+        ? {
+            device: NO_DEVICE,
+            labels: {},
+            traffic: null,
+            byteBudget: 30_000,
+            use: { ...ROUTER.use, agentForecast: null },
+            availability: 'uuud',
+          }
         : {
             ...createDown(index === 1 ? 'tls' : 'parse', 'No trust'),
             lastSuccess: null,
@@ -25,9 +32,10 @@ test('the fleet shows each router with state, reason, age of the state, and the 
     );
   const page = await read('/?sort=name', { listRouters });
   const since = expect.stringContaining('ahead');
-  const device = [' RSRP -93', 'Telekom.de · LTE', 'wan1', '25 h', '9.5', '4 s', '20.5 KiB', ''];
+  const traffic = ['1.2 Mbit/s / 100 kbit/s', '25 h', '4 s', '20.5 KiB 1.0 MiB/month', ''];
+  const device = ['munich', 'MRX3', 'wan1 · Telekom.de · LTE', ' -93 dBm', ...traffic];
   expect(readRows(page)).toEqual([
-    ['r-0001', 'up', '', since, '–', '', '–', '–', '–', '4 s', '20.5 KiB (70 %)', ''],
+    ['r-0001', 'up', '', since, '–', '–', '–', '–', '–', '–', '4 s', '20.5 KiB (70 %)', ''],
     ['r-0002', 'down, stale', 'tls: No trust', since, ...device],
     ['r-0003', 'down', 'parse lte2: No trust', since, ...device],
   ]);
@@ -35,13 +43,18 @@ test('the fleet shows each router with state, reason, age of the state, and the 
   expect(page).toContain('aria-label="75.0 % of the last 48 min up"');
 });
 
-test('the fleet says whether log lines are lost, with a link to the logs with the most gaps', async () => {
-  const whole = await read('/');
-  expect(whole).toContain('<a class="zero" href="logs/positions?sort=-gaps"><b>0</b> log gaps</a>');
-  const lossy = await read('/', createProcess({ gaps: 1234 }));
-  expect(lossy).toContain('<a class="warn" href="logs/positions?sort=-gaps"><b>1,234</b> log gaps</a>');
-  expect(await read('/', createProcess({ gaps: 1 }))).toContain('<b>1</b> log gap</a>');
-  expect(await read('/', { listRouters: () => [] })).not.toContain('log gap');
+test('values that need a look are marked: uptime under an hour, gaps, traffic, grade, and a forecast above its limit', async () => {
+  const traffic = { interface: 'lte2', receiveBytesPerSecond: 150_000, transmitBytesPerSecond: 10_000 };
+  const device = { ...ROUTER.device, uptimeSeconds: 1800, signal: { kind: 'rssi' as const, value: -99 } };
+  const odd = { device, traffic, gaps: 2, use: { ...ROUTER.use, forecast: 6e9, limit: 5e9 } };
+  const page = await read('/', { listRouters: () => createRouters(1, () => odd) });
+  const row = ['r-0001', 'up', '', 'munich', 'MRX3', 'wan1 · Telekom.de · LTE', ' unusable -99 dBm'];
+  const end = ['1.2 Mbit/s / 80.0 kbit/s', '30 min', '4 s 2 gaps', '20.5 KiB 5.6 GiB/month', '–'];
+  expect(readRows(page)[0]?.toSpliced(3, 1)).toEqual([...row, ...end]);
+  expect(page).toContain('<strong class="warn">30 min</strong>');
+  expect(page).toContain('<a class="warn" href="router/r-0001?view=positions">2 gaps</a>');
+  expect(page).toContain('<span class="warn">5.6 GiB/month</span>');
+  expect(page).toContain('title="20.5 KiB; 5.6 GiB of 4.7 GiB at the end of the data plan"');
 });
 
 test('address, labels and other facts without a column are in a panel next to the name', async () => {
@@ -57,7 +70,7 @@ test('address, labels and other facts without a column are in a panel next to th
   }
 });
 
-test('the fleet counts states, each count a link to its routers', async () => {
+test('the states are one bar of links, without those that no router has', async () => {
   const changes = [
     {},
     { state: 'unknown' as const, lastSuccess: null },
@@ -70,20 +83,25 @@ test('the fleet counts states, each count a link to its routers', async () => {
   const page = await read('/', { listRouters });
   expect(readCards(page)).toEqual({
     routers: '6',
-    up: '2',
+    up: '1',
     down: '2',
     degraded: '1',
     'of them stale': '1',
     'of them login refused': '1',
     'out of budget': '1',
     'not polled yet': '1',
-    'log gaps': '0',
   });
+  expect(page).toContain('<li class="w3"><a class="bad" href="?state=down"><b>2</b> down</a></li>');
+  const calm = await read('/', { listRouters: () => createRouters(3) });
+  expect(readCards(calm)).toEqual({ up: '3', routers: '3' });
+  // A filter that is active stays visible.
+  expect(readCards(await read('/?state=down', { listRouters: () => createRouters(3) }))).toMatchObject({ down: '0' });
   const namesOf = async (state: string) => readNames(await read(`/?state=${state}`, { listRouters }));
   expect(await namesOf('down')).toEqual(['r-0004', 'r-0005']);
   expect(await namesOf('refused')).toEqual(['r-0004']);
   expect(await namesOf('stale')).toEqual(['r-0005']);
   expect(await namesOf('part')).toEqual(['r-0006']);
+  expect(await namesOf('up')).toEqual(['r-0001']);
   expect(readRows(await read('/?q=degraded', { listRouters })).map((row) => row.slice(0, 2))).toEqual([
     ['r-0006', 'degraded'],
   ]);
@@ -194,6 +212,17 @@ test('the fleet is sorted by any column in both directions, with unknown values 
 });
 
 test('the fleet is sorted worst first by default, and by name among equals', async () => {
+  const odd = [
+    {},
+    { device: { ...ROUTER.device, drift: 'rule' as const } },
+    { device: { ...ROUTER.device, uptimeSeconds: 60 } },
+    { gaps: 1 },
+    { isSlow: true },
+    { logLossSince: '2026-11-21T12:00:00.000Z' },
+  ];
+  const listOdd = () => createRouters(6, (index) => odd[index] ?? {});
+  const names = ['r-0006', 'r-0005', 'r-0004', 'r-0003', 'r-0002', 'r-0001'];
+  expect(readNames(await read('/', { listRouters: listOdd }))).toEqual(names);
   const changes = [
     {},
     { fault: { step: 'http' as const, resource: 'lte2', error: 'Too late' } },
@@ -260,17 +289,6 @@ test('the fleet says how many runs are in progress, waiting and held back', asyn
   expect(await read('/', createProcess({ runs: busy }))).toContain(
     '512 of at most 512 in progress, 7 waiting, 40 held back for routers that do not answer.',
   );
-});
-
-test('the fleet says it when reading of logs pauses and when sinks are down', async () => {
-  const sinks = [SINK, { ...SINK, state: 'down' as const }];
-  const page = await read('/', createProcess({ sinks, spool: { ...SPOOL, isHeldBack: true } }));
-  expect(page).toContain('Log reading is paused');
-  expect(page).toContain('1 of 2 sinks down');
-  const share = await read('/', createProcess({ spool: { ...SPOOL, routersHeldBack: ['plant-7'] } }));
-  expect(share).toContain('Log reading is paused for 1 of ');
-  const calm = await read('/', createProcess({ sinks: [SINK], spool: SPOOL }));
-  expect(calm).not.toMatch(/is paused|sinks down/);
 });
 
 test.for([
@@ -415,10 +433,9 @@ test('counts of a filtered list are those that their links show, and say what is
   const minutes = [0, 1].map((one) => ({ at: at(one), up: 5, down: 5, stale: 0, other: 0 }));
   const page = await read('/?label=site%3Dnord&state=up', { listRouters, ...createProcess({ minutes }) });
   expect(readCards(page)).toMatchObject({ routers: '4', up: '2', down: '2' });
-  expect(page).toContain('<b>0</b> log gaps, whole fleet</a>');
   expect(page).toContain('Last 60 s, whole fleet: at most 5 down');
   expect(readNames(await read('/?label=site%3Dnord&state=down', { listRouters }))).toHaveLength(2);
-  expect(readCards(await read('/?q=zzz', { listRouters }))).toMatchObject({ routers: '0', down: '0' });
+  expect(readCards(await read('/?q=zzz', { listRouters }))).toEqual({ routers: '0' });
 });
 
 test('the last hours of the fleet are a strip that says in words what it shows', async () => {
@@ -431,19 +448,146 @@ test('the last hours of the fleet are a strip that says in words what it shows',
   expect(await read('/', createProcess({ minutes: minutes.slice(0, 1) }))).not.toContain('class="strip"');
 });
 
-test('the fleet shows gaps and dead letters, each with a link', async () => {
+test('what needs attention is listed, the worst first, each with its number and a link; nothing without any', async () => {
+  const soon = '1970-01-08T00:00:00.000Z';
+  const changes: readonly Partial<ListedRouter>[] = [
+    { logLossSince: '1969-12-31T23:00:00.000Z' },
+    { certificateExpiry: soon },
+    { device: { ...ROUTER.device, drift: 'profile' } },
+    { device: { ...ROUTER.device, uptimeSeconds: 60 } },
+    { device: { ...ROUTER.device, uptimeSeconds: 60 } },
+  ];
   const sinks = [
     { ...SINK, deadLetters: 2 },
-    { ...SINK, name: 'search', deadLetters: 1 },
+    { ...SINK, name: 'search', state: 'down' as const, deadLetters: 1 },
   ];
-  const page = await read('/', createProcess({ sinks, gaps: 4 }));
-  expect(page).toContain('<a class="warn" href="logs/positions?sort=-gaps"><b>4</b> log gaps</a>');
-  expect(page).toContain('<a class="warn" href="dead-letters"><b>3</b> dead letters</a>');
-  expect(await read('/', createProcess({ sinks: [SINK] }))).not.toContain('dead letter');
+  const configuration = { loadedAt: soon, pending: null, warnings: [], sources: [] };
+  const describeConfiguration = () => ({ ...configuration, lastReload: { at: soon, faults: ['a', 'b'] } });
+  const listRouters = () => createRouters(6, (index) => changes[index] ?? {});
+  const list = async (content: Partial<WebContent>) => {
+    const [text = ''] = /<ul class="attention">.*?<\/ul>/s.exec(await read('/', content)) ?? [];
+    return [...text.matchAll(/class="(\w+)" href="(.*?)">(.*?)</g)].map(([, ...row]) => row);
+  };
+  const all = {
+    listRouters,
+    describeConfiguration,
+    ...createProcess({ sinks, gaps: 1234, spool: { ...SPOOL, secondsToFull: 7200 } }),
+  };
+  expect(await list(all)).toEqual([
+    ['bad', '?state=loss', '1 router may lose log lines'],
+    ['bad', 'sinks', '1 of 2 sinks down: search'],
+    ['bad', 'config', 'The last reload failed: 2 faults'],
+    ['warn', 'sinks', 'The spool is full in 2 h at its present growth'],
+    ['warn', 'logs/positions?sort=-gaps', '1,234 log gaps'],
+    ['warn', 'dead-letters', '3 dead letters'],
+  ]);
+  expect(await list({ listRouters })).toEqual([
+    ['bad', '?state=loss', '1 router may lose log lines'],
+    ['warn', '?state=certificate', '1 certificate of routers expires within 30 days'],
+    ['warn', '?state=drift', '1 router with a changed profile or an unexpected configuration'],
+    ['warn', '?state=rebooted', '2 routers restarted within the last hour'],
+  ]);
+  for (const [state, names] of [
+    ['loss', ['r-0001']],
+    ['certificate', ['r-0002']],
+    ['drift', ['r-0003']],
+    ['rebooted', ['r-0004', 'r-0005']],
+  ]) {
+    expect(readNames(await read(`/?state=${state}`, { listRouters }))).toEqual(names);
+  }
+  // An outage is the first of six.
+  const down = { ...all, listRouters: () => [...listRouters(), ...createRouters(9, () => createDown('connect', 'x'))] };
+  expect(await list(down)).toHaveLength(5);
+  expect(await list({})).toEqual([]);
+  const paused = await list(createProcess({ spool: { ...SPOOL, isHeldBack: true } }));
+  expect(paused).toEqual([['bad', 'sinks', 'Log reading is paused: the spool or its disk is full']]);
+  const share = await list(createProcess({ spool: { ...SPOOL, routersHeldBack: ['plant-7'] } }));
+  expect(share).toEqual([['bad', 'sinks', 'Log reading is paused for 1 of 1 router: their records fill the spool']]);
+  const broken = { at: soon, result: { ok: false as const, faults: ['x'] } };
+  expect(
+    await list({ describeConfiguration: () => ({ ...configuration, lastReload: null, pending: broken }) }),
+  ).toEqual([['warn', 'config', 'A file has changed, and a reload would fail']]);
+});
+
+test('each site is a tile with its routers and its last 24 hours, the worst first, and filters the table', async () => {
+  const listRouters = () =>
+    createRouters(9, (index) => ({
+      labels: index < 6 ? { site: index < 3 ? 'nord' : 'süd & west' } : {},
+      device: index === 8 ? NO_DEVICE : { ...ROUTER.device, operator: 'A1' },
+      ...(index > 3 && index < 6 && createDown('connect', 'x')),
+      availability: index > 3 && index < 6 ? 'uuuudddd' : 'uuuuuuuu',
+    }));
+  const page = await read('/', { listRouters });
+  const [text = ''] = /<ul class="sites".*?<\/ul>/s.exec(page) ?? [];
+  const tiles = [...text.matchAll(/href="(.*?)".*?<bdi>(.*?)<\/bdi><\/strong> (.*?)<svg .*?aria-label="(.*?)"/gs)];
+  expect(tiles.map(([, href, name, counts = '', band]) => [href, name, counts.replaceAll(/<.*?>/g, ''), band])).toEqual(
+    [
+      [
+        '?site=s%C3%BCd+%26+west',
+        'süd &amp; west',
+        '2 down, 1 of 3 up',
+        'Routers were down in 50.0 % of the last 24 h, as far as watched',
+      ],
+      ['?site=A1', 'A1', '2 of 2 up', 'No router was down in the last 24 h, as far as watched'],
+      ['?site=nord', 'nord', '3 of 3 up', 'No router was down in the last 24 h, as far as watched'],
+    ],
+  );
+  // Two of three were down: more than half.
+  expect(text).toContain('<path class="down" d="M4 0h4v14h-4z"/>');
+  const site = await read('/?site=A1', { listRouters });
+  expect(readNames(site)).toEqual(['r-0007', 'r-0008']);
+  expect(site).toContain('<a href="?" title="A1" aria-current="true">');
+  expect(site).toContain('<option value="A1" selected>A1 (2)</option>');
+  expect(
+    await read('/', { listRouters: () => createRouters(2, () => ({ labels: {}, device: NO_DEVICE })) }),
+  ).not.toContain('class="sites"');
+  const many = await read('/', {
+    listRouters: () => createRouters(30, (index) => ({ labels: { site: `s-${index}` } })),
+  });
+  expect(many.match(/href="\?site=/g)).toHaveLength(24);
+  expect(many).toContain('<a href="?sort=site">and 6 more sites</a>');
+});
+
+test('title and favicon say how many routers are down, and the worst state', async () => {
+  const headOf = async (change: Partial<ListedRouter>, count = 3) => {
+    const page = await read('/', { listRouters: () => createRouters(count, () => change) });
+    const [, title, colour] = /<title>(.*?) – .*?fill%3D%22%23(\w+)%22/s.exec(page) ?? [];
+    return [title, colour];
+  };
+  expect(await headOf({})).toEqual(['Fleet', '2da44e']);
+  expect(await headOf(createDown('connect', 'x'))).toEqual(['(3 down) Fleet', 'd1242f']);
+  expect(await headOf({ fault: { step: 'http', resource: 'lte2', error: 'x' } })).toEqual(['Fleet', 'bf8700']);
+  expect(await headOf({}, 0)).toEqual(['Fleet', '8c959f']);
+});
+
+test('names are sorted as numbers, and signals of all kinds by their grades', async () => {
+  const names = ['r-10', 'r-9', 'r-09', 'r-1x', 'q-2'];
+  const listRouters = () => createRouters(5, (index) => ({ name: names[index] ?? '' }));
+  expect(readNames(await read('/?sort=name', { listRouters }))).toEqual(['q-2', 'r-1x', 'r-09', 'r-9', 'r-10']);
+  const signals = [
+    ['rsrp', -92],
+    ['rssi', -92],
+    ['csq', 8],
+    ['rsrp', -104],
+    ['rssi', -60],
+  ] as const;
+  const listSignals = () =>
+    createRouters(6, (index) => {
+      const [kind, value] = signals[index] ?? [];
+      return { device: { ...ROUTER.device, signal: kind ? { kind, value: value ?? 0 } : null } };
+    });
+  expect(readNames(await read('/?sort=signal', { listRouters: listSignals }))).toEqual([
+    'r-0003',
+    'r-0002',
+    'r-0004',
+    'r-0001',
+    'r-0005',
+    'r-0006',
+  ]);
 });
 
 test('the mark of now in the last hours of a router is no part of a pixel at the edge', async () => {
   const page = await read('/', { listRouters: () => createRouters(1, () => ({ availability: 'ud' })) });
-  const [, width, path] = /class="spark"[^>]*viewBox="0 0 (\d+) .*?<path class="down" d="M(\d+)/s.exec(page) ?? [];
+  const [, width, path] = /<td[^>]*c-spark">.*?viewBox="0 0 (\d+) .*?<path class="down" d="M(\d+)/s.exec(page) ?? [];
   expect([width, path]).toEqual(['3', '1']);
 });

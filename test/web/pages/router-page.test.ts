@@ -63,7 +63,7 @@ test('a router whose logs were not read in time says since when lines may be los
   expect(await show({ logLossSince })).toMatch(/<strong>Log lines may be lost since <time [^>]*>11:34:20<\/time>:/);
   expect(await show({})).not.toContain('may be lost');
   const fleet = await read('/', { listRouters: () => [{ ...UP, logLossSince }] });
-  expect(fleet).toContain('<a class="warn" href="?state=loss"><b>1</b> may lose log lines</a>');
+  expect(fleet).toContain('<a href="?state=loss"><b>1</b> may lose log lines</a>');
 });
 
 test('the page of a router says since when it is in its state, and if that may be longer', async () => {

@@ -380,6 +380,19 @@ test.for([
   expect(await show({ lastHours: full }, `overview&range=${range}`)).toContain(`<h2>Last ${length}</h2>`);
 });
 
+test('one log gap is one mark on the band, where the log goes on', async () => {
+  const gapAt = (at: string, until: string | null) => ({
+    ...{ at, until, component: 'network', certainty: 'certain', reason: 'expired', bytesMin: null },
+  });
+  const [start, last, early] = [LAST_HOURS[470]?.at ?? '', LAST_HOURS[479]?.at ?? '', '1960-01-01T00:00:00.000Z'];
+  const recentGaps = [gapAt(last, start), gapAt(last, null), gapAt(early, null), gapAt(EVIL, EVIL)];
+  const page = await show({ lastHours: LAST_HOURS, recentGaps }, 'overview&range=1h');
+  expect(page.match(/<path class="gap" d="M\d+/g)).toEqual(['<path class="gap" d="M10', '<path class="gap" d="M19']);
+  expect(page).toMatch(/% of the last [^"]* up, 2 log gaps"/);
+  expect(page).toContain('; vertical line: log lines are missing');
+  expect(await show({ lastHours: LAST_HOURS, recentGaps: [] })).not.toMatch(/class="gap"|vertical/);
+});
+
 test('what the agent does has charts of response time and log lag', async () => {
   const lastHours = LAST_HOURS.map((point) => ({ ...point, logLagSeconds: point.result && 4 }));
   const page = await show({ lastHours }, 'agent&range=1h');

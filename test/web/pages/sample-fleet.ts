@@ -30,6 +30,7 @@ export const HARD: Partial<RouterSummary> = {
     signal: { kind: 'rsrp', value: -121.5 },
     wan: 'שרשרת הגיבוי הראשית של האתר הצפוני',
     uptimeSeconds: 123_456_789,
+    drift: 'profile',
   },
 };
 
