@@ -273,7 +273,7 @@ describe('loadConfig() on what a sink selects', () => {
     ],
     [
       'events: [log.gaps]',
-      'events[0]: Expected a glob that fits one of line, log.gap, log.gap_end, log.repeat, log.reset, log.clock_jump; found "log.gaps"; did you mean "log.gap"?',
+      'events[0]: Expected a glob that fits one of line, log.gap, log.gap_end, log.repeat, log.reset, log.clock_jump, router.down, router.up, router.boot, router.firmware, router.serial, router.config, router.wan, router.sim, router.modem; found "log.gaps"; did you mean "log.gap"?',
     ],
     ['routers: [a b]', 'routers[0]: Expected a glob such as "plant-*" or "!plant-7"; found "a b"'],
     [
