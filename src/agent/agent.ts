@@ -331,7 +331,7 @@ export class Agent {
       clock,
       onFailed: (cause) => logger.warn('Events of the agent could not be stored', { error: renderErrorChain(cause) }),
     });
-    lifecycle.onStop('events', STOP_MS.events, async () => void (await this.#events.written));
+    lifecycle.onStop('events', STOP_MS.events, () => this.#events.written);
     this.#content = this.#createContent();
     metrics.read({
       spool: () => this.#describeSpool(),

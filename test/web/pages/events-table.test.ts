@@ -35,7 +35,9 @@ test('the events of a router have their time, their age and their kind; those of
   const page = await show([end, gap, EVENT, { ...end, uid: 'lone', details: { gap_uid: 'older', until: null } }]);
   const rows = readRows(page);
   expect(rows).toHaveLength(3);
-  expect(rows[0]).toMatch(/^2026-11-21 12:00:00 .* aheadlog\.gapLines are missing: expired, until 2026-11-21 12:00:00$/);
+  expect(rows[0]).toMatch(
+    /^2026-11-21 12:00:00 .* aheadlog\.gapLines are missing: expired, until 2026-11-21 12:00:00$/,
+  );
   expect(rows[1]).toContain('router.downThe router is down: No answer');
   expect(rows[2]).toContain('log.gap_endIt continues');
   expect(page).toContain('<span class="tag bad">router.down</span>');
