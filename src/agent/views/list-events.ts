@@ -26,7 +26,8 @@ export function listEvents(
     if ((router ?? settings.name) !== settings.name || (site ?? settings.labels['site']) !== settings.labels['site'])
       continue;
     for (const event of recorder.state.journal.events) {
-      if (event.at >= fromMs && kinds.has(event.kind)) found.push([event, settings]);
+      if (event.at < fromMs) break;
+      if (kinds.has(event.kind)) found.push([event, settings]);
     }
     if (found.length > 2 * max) cutToNewest();
   }
