@@ -6,6 +6,8 @@ import { type EventSummary, eventSchema } from '../web/index.ts';
 
 interface AgentEventsOptions {
   readonly files: Pick<AnswerFiles, 'read' | 'write'>;
+  /** False while the disk cannot be written. */
+  readonly canWrite: () => boolean;
   readonly clock: Clock;
   readonly onFailed: (cause: unknown) => void;
 }
@@ -28,12 +30,13 @@ export class AgentEvents {
   }
 
   add(kind: 'agent.start' | 'agent.reload', text: string, details: EventSummary['details']): void {
-    const { files, clock, onFailed } = this.#options;
+    const { files, canWrite, clock, onFailed } = this.#options;
     const nowMs = Math.floor(clock.now());
     const uid = renderEventUid(kind, '', '', '', nowMs);
     const message = text.slice(0, TEXT_CHARS_MAX).toWellFormed();
     const event = { at: new Date(nowMs).toISOString(), kind, router: null, labels: {}, uid, message, details };
     this.events = [event, ...this.events].slice(0, EVENTS_MAX);
+    if (!canWrite()) return;
     this.written = this.written.then(() => files.write(NAME, JSON.stringify(this.events))).catch(onFailed);
   }
 

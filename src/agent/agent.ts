@@ -329,10 +329,11 @@ export class Agent {
     lifecycle.onStop('history', STOP_MS.history, () => this.#history.stop());
     this.#events = new AgentEvents({
       files: new AnswerFiles(join(config.storage.path, 'events'), EVENTS_BYTES_MAX),
+      canWrite: () => opening.fault === undefined,
       clock,
       onFailed: (cause) => logger.warn('Events of the agent could not be stored', { error: renderErrorChain(cause) }),
     });
-    lifecycle.onStop('events', STOP_MS.events, async () => void (await this.#events.written));
+    lifecycle.onStop('events', STOP_MS.events, () => this.#events.written);
     this.#content = this.#createContent();
     metrics.read({
       spool: () => this.#describeSpool(),

@@ -74,7 +74,7 @@ test('an outage with a restart of the agent in the middle, a reboot and other fi
   expect(strip(await fleet.metrics('/router/sim-1'))).toContain('Firmware: 9.4 → 9.5');
   const shipped = (await readFile(file, 'utf8')).trim().split('\n');
   const records = shipped.map((line) => JSON.parse(line) as Record<string, unknown>);
-  expect(records.map(({ uid }) => uid).toSorted()).toEqual(events.map(({ uid }) => uid).toSorted());
+  expect(records.map(({ uid }) => String(uid)).toSorted()).toEqual(events.map(({ uid }) => uid).toSorted());
   expect(records[0]).toEqual({
     observed_timestamp: since,
     router: 'sim-1',

@@ -404,7 +404,7 @@ export class RouterAgent {
       this.#logs?.onSession();
     }
     // At the end of each run, and when none has ended in time.
-    if (event.type === 'limits-read' || event.type === 'quiet') void this.#journal.store();
+    if (['limits-read', 'quiet', 'paused-or-retired'].includes(event.type)) void this.#journal.store();
     this.#options.report(event);
   }
 }
