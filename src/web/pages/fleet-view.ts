@@ -48,7 +48,7 @@ export interface FleetView {
 }
 
 /** The routers of one site. */
-export interface Site extends Readonly<FacetCount> {
+interface Site extends Readonly<FacetCount> {
   readonly name: string;
   /** One letter per slot as in {@link ListedRouter.availability}; `m`: less than half of its routers were down, `d`: more. */
   readonly availability: string;
