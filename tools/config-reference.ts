@@ -311,7 +311,7 @@ dead_letters: { max: 16MiB, keep: 7d }
 \`\`\`
 
 - The keys of a sink depend on its type. A key of another type is an error that names that type.
-- A sink gets a record if router, component, severity and event each match one of its globs, and none that begins with \`!\`.
+- A sink gets a record if router, component, severity and event each match one of its globs, and none that begins with \`!\`. [Events of routers](log-records.md#events-of-routers) have no component, and \`events\` has to name them.
 - Use exactly one authentication method: \`username\` with \`password\`, a \`bearer_token\`, or, for types with these keys, \`api_key\` or \`credentials_file\`. Without one, requests are unauthenticated.
 - Header values are secrets. \`Content-Type\` and other headers of the connection or the body cannot be set.
 - A \`url\` must not contain credentials, and a query only for \`http\`. VictoriaLogs, for example, accepts headers (\`VL-Stream-Fields\`) instead of a query.

@@ -20,14 +20,11 @@ export class AgentEvents {
   /** The newest first. */
   events: readonly EventSummary[] = [];
   /** Resolves when all are written. */
-  written: Promise<unknown>;
+  written: Promise<void>;
 
   constructor(options: AgentEventsOptions) {
     this.#options = options;
-    this.written = options.files.read(NAME).then((text = '') => {
-      const stored = z.array(eventSchema).safeParse(parseJson(text)).data ?? [];
-      this.events = [...this.events, ...stored];
-    }, options.onFailed);
+    this.written = this.#read().catch(options.onFailed);
   }
 
   add(kind: 'agent.start' | 'agent.reload', text: string, details: EventSummary['details']): void {
@@ -38,5 +35,10 @@ export class AgentEvents {
     const event = { at: new Date(nowMs).toISOString(), kind, router: null, labels: {}, uid, message, details };
     this.events = [event, ...this.events].slice(0, EVENTS_MAX);
     this.written = this.written.then(() => files.write(NAME, JSON.stringify(this.events))).catch(onFailed);
+  }
+
+  async #read(): Promise<void> {
+    const text = (await this.#options.files.read(NAME)) ?? '';
+    this.events = [...this.events, ...(z.array(eventSchema).safeParse(parseJson(text)).data ?? [])];
   }
 }

@@ -112,7 +112,7 @@ routers:
         routers: ["*"] # default
         components: ["*"] # default
         severities: ["*"] # default
-        events: ["*"] # default
+        events: [line, log.*] # default
         format: native # default
         batch:
           records: 5000 # default
@@ -124,7 +124,7 @@ routers:
         routers: ["*"] # default
         components: ["*"] # default
         severities: ["*"] # default
-        events: ["*"] # default
+        events: [line, log.*] # default
         url: http://a # router-exporter.yaml:9
         layout: auto # default
         stream_limit: 5000 # default

@@ -127,7 +127,7 @@ describe.for([
         ['network', 'position'],
       ]),
     );
-    expect((await opened.next('a', { isWanted: isEvent, recordsMax: 2 })).lines).toEqual(['down', 'up']);
+    expect(await opened.take('a', 2, { isWanted: isEvent, recordsMax: 2 })).toEqual(['down', 'up']);
   });
 
   behaviour('hands each sink all records in the order of their commits, over a restart', async () => {

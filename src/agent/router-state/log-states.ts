@@ -46,15 +46,17 @@ export const LOG_REDUCERS: {
   'log-rule-matched': (state, event) => (event.kind === 'gauge' ? setRuleValue(state, event) : NOTHING),
   'log-gap-found'(state, event) {
     state.gaps = addKnownGap(state.gaps, event);
+    state.journal.followLog(event, event.foundMs);
     logOf(state, event.component).gaps += event.reason === 'skipped' ? 0 : 1;
     return NOTHING;
   },
-  'log-gap-ended'(state, event) {
+  'log-gap-ended'(state, event, at) {
     state.gaps = endKnownGap(state.gaps, event);
-    return NOTHING;
+    return followLog(state, event, at);
   },
   'gaps-recalled'(state, { gaps }) {
     state.gaps = gaps;
+    followGaps(state);
     return NOTHING;
   },
   'log-links-judged'(state, verdict) {
@@ -72,13 +74,27 @@ export const LOG_REDUCERS: {
     return metrics.map((metric): MetricPart => `log-rule:${metric}`);
   },
   'log-repeat-found': () => NOTHING,
-  'log-clock-jumped': () => NOTHING,
-  'log-reset': () => NOTHING,
+  'log-clock-jumped': followLog,
+  'log-reset': followLog,
   'log-zone-learnt': () => NOTHING,
   'log-zone-mismatched': () => NOTHING,
   'archive-unfinished': () => NOTHING,
   'archive-trailing-ignored': () => NOTHING,
 };
+
+/** Adds the gaps of an earlier agent that its journal lacks. */
+export function followGaps({ gaps, journal }: RouterState): void {
+  for (const gap of gaps.toReversed()) journal.followLog({ type: 'log-gap-found', ...gap }, gap.foundMs);
+}
+
+function followLog(
+  { journal }: RouterState,
+  event: RouterEventOf<'log-gap-ended' | 'log-clock-jumped' | 'log-reset'>,
+  { wallMs }: Moment,
+): readonly MetricPart[] {
+  journal.followLog(event, wallMs);
+  return NOTHING;
+}
 
 /**
  * Returns the time in milliseconds since the log that is furthest behind was read to its end; `undefined` before the

@@ -3,7 +3,7 @@ import { RouterError, type SessionEvent } from '../../client/index.ts';
 import type { SharedBudget } from '../../schedule/index.ts';
 import type { RouterFailureSummary, SessionSummary } from '../../web/index.ts';
 import type { RouterStateName } from '../metrics/self-metrics.ts';
-import { findLagMs, LOG_REDUCERS } from './log-states.ts';
+import { findLagMs, followGaps, LOG_REDUCERS } from './log-states.ts';
 import { findFault, reduceOther, reduceResources, toFailure } from './resource-states.ts';
 import {
   FIRST_POLL_MS,
@@ -66,6 +66,8 @@ const REDUCERS: {
     state.changes.recall(recalled?.facts ?? {});
     if (recalled?.reach === 'down') state.lastSuccess ??= recalled.lastSuccess;
     if (recalled?.reach === state.reach) continueSince(state, recalled.since);
+    state.journal.followReach(state, at);
+    followGaps(state);
     return NOTHING;
   },
   'history-recalled'(state, { text }, at) {
@@ -116,7 +118,6 @@ export function reduceRouter(state: RouterState, event: RouterEvent, at: Moment)
   const { reach, failures, failure } = state;
   const known = state.logs.size;
   const parts = apply(state, event, at);
-  state.journal.follow(state, event, at);
   const isSame = state.reach === reach && state.failures === failures && state.failure?.reason === failure?.reason;
   return [
     ...(isSame || event.type === 'paused-or-retired' ? [] : (['state'] as const)),
@@ -151,6 +152,7 @@ function reducePoll(state: RouterState, event: RouterEventOf<'polled'>, at: Mome
   state.polls.add({ atMs: at.wallMs - durationMs, durationMs, failure, fault }, lagMs);
   state.device.record(result, at.ms);
   state.rates.record(result.resources);
+  state.journal.followDevice(state.changes, at);
   // While a router is down, only its last signal is known.
   const signal = isUp ? state.device.summary.signal?.value : undefined;
   state.traffic = isUp ? state.rates.findTraffic(state.device.wanInterfaces) : undefined;
@@ -238,6 +240,7 @@ function enter(state: RouterState, reach: RouterStateName, at: Moment): void {
   state.since = toTime(at.wallMs);
   state.isFirstReach = isFirst;
   if (isFirst && recalled?.reach === reach) continueSince(state, recalled.since);
+  state.journal.followReach(state, at);
 }
 
 /** The state is that before the restart. */

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { parseJson, renderDuration } from '../../base/index.ts';
-import { renderEventUid } from '../../logs/index.ts';
+import { type LogEvent, renderEventUid } from '../../logs/index.ts';
 import { type EventRecord, LOG_EVENTS, ROUTER_EVENTS, type RouterIdentity } from '../../model/index.ts';
-import type { EventSummary } from '../../web/index.ts';
+import type { EventSummary, RouterFailureSummary } from '../../web/index.ts';
 import { ROUTER_STATES } from '../metrics/self-metrics.ts';
-import type { Moment, RouterEvent, RouterEventOf, RouterState } from './router-state.ts';
+import type { DeviceChanges } from './device-changes.ts';
 
 type Details = Readonly<Record<string, string | number | null>>;
 
@@ -25,12 +25,22 @@ const storedJournal = z.object({
   since: z.string().nullable(),
   downSince: z.string().nullish(),
   lastSuccess: z.string().nullable(),
-  failure: z.custom<RouterState['failure']>((value) => typeof Object(value).error === 'string').optional(),
+  failure: z.custom<RouterFailureSummary>((value) => typeof Object(value).error === 'string').optional(),
   bootMs: z.number().optional(),
   facts: z.record(z.string(), z.string()),
   events: z.array(storedEvent).readonly(),
 });
 type StoredJournal = z.output<typeof storedJournal>;
+
+/** What is stored of the state of a router. */
+interface Journaled extends Pick<StoredJournal, 'reach' | 'since' | 'lastSuccess'> {
+  readonly failure: RouterFailureSummary | undefined;
+  readonly changes: DeviceChanges;
+}
+interface Moment {
+  readonly wallMs: number;
+  readonly ms: number;
+}
 
 /** Events of one router in memory; fewer are stored in a large fleet. */
 export const EVENTS_MAX = 100;
@@ -48,7 +58,7 @@ const OF_LOGS = [
   ['log-reset', 'log.reset'],
   ['log-clock-jumped', 'log.clock_jump'],
 ] as const;
-type OfLog = RouterEventOf<(typeof OF_LOGS)[number][0]>;
+type OfLog = Extract<LogEvent, { readonly type: (typeof OF_LOGS)[number][0] }>;
 
 /**
  * The events of one router and what the next ones follow from, stored as one text: its state, its facts, and the number of
@@ -81,21 +91,11 @@ export class RouterJournal {
     this.#uptimeSeconds = undefined;
   }
 
-  /** Adds the events that follow from one that has been applied to the state. */
-  follow(state: RouterState, event: RouterEvent, at: Moment): void {
-    if (this.#next === undefined) return;
-    if (state.reach === 'down' || state.reach === 'up') this.#followReach(state, at);
-    if (event.type === 'polled' && !event.result.isIdle) this.#followDevice(state, at);
-    else if (event.type === 'journal-recalled' || event.type === 'gaps-recalled') {
-      for (const gap of state.gaps.toReversed()) this.#followLog({ type: 'log-gap-found', ...gap }, gap.foundMs);
-    } else if ('uid' in event) this.#followLog(event, event.type === 'log-gap-found' ? event.foundMs : at.wallMs);
-  }
-
   /**
    * Returns the text to store, with the events that were not stored yet, the oldest first. Call `onStored` afterwards. At most
    * `eventsMax` events are kept.
    */
-  prepare(state: RouterState, eventsMax: number) {
+  prepare(state: Journaled, eventsMax: number) {
     const next = this.#next ?? 0;
     // A gap that is recalled before the first poll does not change what was known.
     const { reach, since, lastSuccess, failure } = (state.reach === 'unknown' && this.recalled) || state;
@@ -118,7 +118,9 @@ export class RouterJournal {
     return { text, pending, onStored };
   }
 
-  #followReach({ reach, since, failure }: RouterState, at: Moment): void {
+  /** Adds an event if the router answers and did not, or the other way round. */
+  followReach({ reach, since, failure }: Journaled, at: Moment): void {
+    if (reach !== 'down' && reach !== 'up') return;
     const before = this.#downSince;
     this.#downSince = reach === 'down' ? since : null;
     if (before === undefined || (before === null) === (reach === 'up')) return;
@@ -131,7 +133,8 @@ export class RouterJournal {
     }
   }
 
-  #followDevice({ changes }: RouterState, at: Moment): void {
+  /** Adds the events that follow from the facts of a poll. */
+  followDevice(changes: DeviceChanges, at: Moment): void {
     if (changes.uptime) this.#followUptime(changes.uptime, at);
     for (const { kind: fact, modem, before, after } of changes.latest) {
       const kind = ROUTER_EVENTS.find((one) => one === `router.${fact}`);
@@ -140,7 +143,7 @@ export class RouterJournal {
   }
 
   /** While this agent watches, uptime that goes back is a restart, whatever the clocks do. */
-  #followUptime({ seconds, readAtMs }: NonNullable<RouterState['changes']['uptime']>, at: Moment): void {
+  #followUptime({ seconds, readAtMs }: NonNullable<DeviceChanges['uptime']>, at: Moment): void {
     const readWallMs = at.wallMs - Math.max(0, at.ms - readAtMs);
     const bootMs = Math.round(readWallMs - seconds * 1000);
     const laterMs = bootMs - (this.#bootMs ?? bootMs);
@@ -152,8 +155,8 @@ export class RouterJournal {
     this.#bootMs = bootMs;
   }
 
-  /** A failed step of a log is repeated, and its gaps are recalled. */
-  #followLog({ type, uid, ...fields }: OfLog, atMs: number): void {
+  /** Adds an event of a log, unless it is known: a failed step is repeated, and gaps are recalled. */
+  followLog({ type, uid, ...fields }: OfLog, atMs: number): void {
     const [, kind] = OF_LOGS.find(([one]) => one === type) ?? [];
     if (!kind || this.events.some(({ id }) => id === uid)) return;
     const details = Object.entries({ ...fields, foundMs: undefined }).flatMap(([name, value]) => {
@@ -172,12 +175,6 @@ export class RouterJournal {
     const events = [event, ...this.events].toSorted((a, b) => b.at - a.at);
     this.events = keepNewest(events, EVENTS_MAX);
   }
-}
-
-/** Returns the state of a router as pages show it: one that was down before a restart is down until its first poll. */
-export function findShown(state: RouterState): Pick<StoredJournal, 'reach' | 'since' | 'failure'> {
-  const { recalled } = state.journal;
-  return state.reach === 'unknown' && recalled?.reach === 'down' ? recalled : state;
 }
 
 /** Events of logs take half of the room at most: a router may write logs that have many. */

@@ -20,7 +20,6 @@ import type {
 import type { RouterLifecycle } from '../routers/lifecycle-keeper.ts';
 import { findLagMs, findLossSinceMs } from './log-states.ts';
 import { describeResources } from './resource-states.ts';
-import { findShown } from './router-journal.ts';
 import { toPart } from './router-metrics.ts';
 import { findRetryAfterMs, type Moment, type RouterState, toSeconds, toTime } from './router-state.ts';
 
@@ -42,6 +41,14 @@ export interface RouterSurroundings {
   readonly pace: () => PaceSummary;
   readonly certificate: () => RouterCertificate | undefined;
   readonly exposition: FleetExposition;
+}
+
+/** Returns the state of a router as pages show it: one that was down before a restart is down until its first poll. */
+export function findShown(
+  state: RouterState,
+): Pick<RouterState, 'reach' | 'since'> & Partial<Pick<RouterState, 'failure'>> {
+  const { recalled } = state.journal;
+  return state.reach === 'unknown' && recalled?.reach === 'down' ? recalled : state;
 }
 
 export function summarizeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterSummary {

@@ -18,7 +18,7 @@ import type { FirmwareVersion } from '../../status/index.ts';
 import type { FleetMinute } from '../../web/index.ts';
 import type { LineProcessing } from '../line-processing.ts';
 import { ROUTER_STATES, type RouterStateName } from '../metrics/self-metrics.ts';
-import { findShown } from '../router-state/router-journal.ts';
+import { findShown } from '../router-state/router-pages.ts';
 import { isAsked, type LifecycleKeeper, type RouterLifecycle } from './lifecycle-keeper.ts';
 import type { RouterAgent } from './router-agent.ts';
 

@@ -16,7 +16,7 @@ SUAC
 ------END USER NKEY SEED------
 `;
 
-const ALL = { routers: ['*'], components: ['*'], severities: ['*'], events: ['*'] };
+const ALL = { routers: ['*'], components: ['*'], severities: ['*'], events: ['line', 'log.*'] };
 const COMMON = { name: 'a', start: 'oldest', ...ALL };
 const NETWORK = { ...COMMON, timeout: 30_000 };
 const MIB = 1024 ** 2;

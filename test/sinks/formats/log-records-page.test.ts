@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { renderEventRecord } from '../../../src/agent/router-state/router-journal.ts';
 import { renderEvent, renderRepeat } from '../../../src/logs/records/event-records.ts';
 import { renderOtel, renderOtelDocument } from '../../../src/sinks/otel.ts';
 import { OutgoingRecord, renderEcs, renderRecord } from '../../../src/sinks/outgoing-record.ts';
@@ -71,17 +72,30 @@ describe('docs/log-records.md', () => {
         { count: 4, ofUid: edge.uid },
       ),
     ],
-    [7, 'format otel', renderOtel(record.fields)],
+    [
+      6,
+      'an event of a router',
+      renderEventRecord(
+        {
+          kind: 'router.down',
+          at: context.observedMs,
+          id: context.observedMs,
+          details: { reason: 'timeout', step: 'connect', error: 'No answer within 10 s' },
+        },
+        context.router,
+      ),
+    ],
+    [8, 'format otel', renderOtel(record.fields)],
   ] as const)('shows as example %s what is rendered: %s', ([index, , rendered]) => {
     expect(examples[index]).toBe(rendered);
   });
 
   test.for([
-    [6, 'format ecs', renderEcs(record)],
-    [8, 'format otel in Elasticsearch', renderOtelDocument(record.fields)],
+    [7, 'format ecs', renderEcs(record)],
+    [9, 'format otel in Elasticsearch', renderOtelDocument(record.fields)],
   ] as const)('shows as example %s, but for line breaks, what is rendered: %s', ([index, , rendered]) => {
     expect(JSON.stringify(JSON.parse(examples[index] ?? ''))).toBe(rendered);
-    expect(examples).toHaveLength(9);
+    expect(examples).toHaveLength(10);
   });
 
   test('names every flag, field, event and reason of the model', () => {
