@@ -25,6 +25,7 @@ import type { ConfigFault, SecretKeeper } from '../settings/index.ts';
 import { createSink, type Sink, type SinkSettings } from '../sinks/index.ts';
 import { AnswerFiles } from '../store/index.ts';
 import {
+  type EventSummary,
   openWebServer,
   type ReloadResult,
   type SpoolSummary,
@@ -362,6 +363,11 @@ export class Agent {
   summary(): AgentSummary {
     const states = this.#fleet.countStates();
     return { routers: this.#fleet.routers.length, routersUp: states.up, states, ...this.#counts };
+  }
+
+  /** Returns the newest events of all routers and of the agent. */
+  listEvents(max: number): readonly EventSummary[] {
+    return this.#content.listEvents({ max });
   }
 
   /** Returns the reason if the agent needs a restart: no run has started or ended for longer than any run may take. */

@@ -73,7 +73,7 @@ export function status(flags: StatusFlags, io: CommandIo): Promise<ExitCode> {
     }
     const only = flags.resources.length === 1 ? documents[flags.resources[0] ?? ''] : documents;
     if (flags.metrics) await writeResult([...exposition.render('text', 0, settings.name)].join(''), io);
-    else if (isOverview) {
+    else if (isOverview && Object.keys(documents).length > 0) {
       const listing = await client.listLogs(io.signal).then(parseListing, () => undefined);
       await writeResult(overview.render(settings, listing), io);
     } else if (Object.keys(documents).length > 0) await writeResult(renderJson(only), io);

@@ -153,6 +153,11 @@ describe('status on a terminal', () => {
     expect(lines).toContainEqual(expect.stringMatching(/^Uptime +\w+/));
     simulator.routers[0]?.setStatus('lte2', undefined);
 
+    await simulator.routers[0]?.fault('down');
+    const down = await run(['status', 'sim-1'], { isShown: true });
+    expect(down).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^sim-1: .*could not connect/) });
+    await simulator.routers[0]?.clearFault('down');
+
     for (const args of [['--json'], ['device_info']]) {
       const { stdout } = await run(['status', 'sim-1', ...args], { isShown: true });
       expect(JSON.parse(stdout)).toBeTypeOf('object');

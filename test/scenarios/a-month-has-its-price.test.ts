@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Config } from '../../src/config/index.ts';
 import type { ListedRouter, RouterAnswer } from '../../src/web/index.ts';
 import { load, SHIPPED_MODULES } from '../config/configuration-folder.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
@@ -58,14 +59,27 @@ test('pages say what a month costs, by what each router was seen to send, with t
 });
 
 test('bytes of polls and of logs stay apart over a restart', async () => {
-  await using fleet = await startFleet();
-  await fleet.advance(10 * MINUTE_MS);
+  const hour = 60 * MINUTE_MS;
+  const poll = { interval: hour, timeout: 10_000, connect_timeout: 5000, deadline: 45_000, stale_after: 3 * hour };
+  const config = (one: Config) => ({
+    ...one,
+    routers: one.routers.map((router) => ({ ...router, poll, logs: { ...router.logs, interval: hour } })),
+  });
+  await using fleet = await startFleet({ config });
+  await fleet.advance(11 * hour);
+  const describe = async () => (await readJson<RouterAnswer>(fleet, '/api/v1/routers/sim-1')).bytes.days;
+  const [before] = await describe();
   await fleet.stopAgent();
   await fleet.startAgent();
-  const { bytes } = await readJson<RouterAnswer>(fleet, '/api/v1/routers/sim-1');
-  const [today] = bytes.days;
+  const [today] = await describe();
+  expect(today?.status).toBe(before?.status);
   expect(today?.status).toBeGreaterThan(40_000);
   expect(today?.bytes).toBeGreaterThan((today?.status ?? 0) + 5000);
+  await fleet.advance(2 * hour);
+  const [next, last] = await describe();
+  expect([next?.day, last?.day]).toEqual(['2026-11-22', '2026-11-21']);
+  expect(next?.status).toBeGreaterThan(5000);
+  expect(last?.status).toBeGreaterThan(today?.status ?? Infinity);
 });
 
 test('values of a module of the user have its labels and colours on the page of a router', async () => {

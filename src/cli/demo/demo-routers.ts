@@ -121,9 +121,10 @@ export function renderRouterSettings(index: number, hasFaults: boolean): string 
   return hasFaults && index === FAULTY.slow ? `${site}, modules: ${modules}, poll: { deadline: 59s }` : site;
 }
 
-const CHANGE_AFTER_MS = 20_000;
 const REBOOT_AFTER_MS = 40_000;
 const OUTAGE_AFTER_MS = 60_000;
+/** A change of the configuration is only seen if two polls before it had the same. */
+const CHANGE_AFTER_MS = 90_000;
 const OUTAGE_MS = 120_000;
 /** A demo of thousands is not to lose a quarter of them. */
 const OUTAGE_ROUTERS_MAX = 10;
@@ -141,14 +142,14 @@ export async function startDemoFaults({ routers }: Simulator, clock: Clock, sign
 
 async function playEvents(routers: readonly SimulatedRouter[], clock: Clock, signal: AbortSignal): Promise<void> {
   const site = routers.filter((_, index) => index % SITES.length === 0).slice(0, OUTAGE_ROUTERS_MAX);
-  await clock.sleep(CHANGE_AFTER_MS, signal);
-  routers.at(-2)?.changeConfiguration();
-  await clock.sleep(REBOOT_AFTER_MS - CHANGE_AFTER_MS, signal);
-  routers.at(-1)?.restart();
-  routers.at(-1)?.appendLog('system', 'System started', 'kernel');
-  await clock.sleep(OUTAGE_AFTER_MS - REBOOT_AFTER_MS, signal);
-  await Promise.all([clock.sleep(OUTAGE_MS, signal), ...site.map((router) => router.fault('down'))]);
-  await Promise.all(site.map((router) => router.clearFault('down')));
+  const after = (ms: number, act: (router: SimulatedRouter) => unknown, of: readonly SimulatedRouter[]) =>
+    clock.sleep(ms, signal).then(() => Promise.all(of.map(act)));
+  await Promise.all([
+    after(REBOOT_AFTER_MS, (router) => router.restart(), routers.slice(-1)),
+    after(OUTAGE_AFTER_MS, (router) => router.fault('down'), site),
+    after(CHANGE_AFTER_MS, (router) => router.changeConfiguration(), routers.slice(-2, -1)),
+    after(OUTAGE_AFTER_MS + OUTAGE_MS, (router) => router.clearFault('down'), site),
+  ]);
 }
 
 /** Writes so much that the router deletes files before they are read. */

@@ -1,11 +1,12 @@
 import { Writable } from 'node:stream';
 import type { Agent } from '../../agent/index.ts';
-import { createSystemClock, renderCount, renderMany } from '../../base/index.ts';
+import { createSystemClock, renderCount, renderMany, toPrintable } from '../../base/index.ts';
 import { type CommandIo, cutToWidth } from '../support/io.ts';
 
 const REFRESH_MS = 1000;
 /** Logs are read every half a minute. Refreshes. */
 const RATE_SPAN = 60;
+const EVENTS_SHOWN = 6;
 
 /** Keeps the state of the fleet at the end of the terminal, below what else is written to it. */
 export class LiveStatus {
@@ -44,9 +45,13 @@ export class LiveStatus {
       if (shipped.length > RATE_SPAN) shipped.shift();
       const counts = Object.entries(states).flatMap(([state, count]) => (count > 0 ? `${count} ${state}` : []));
       const records = `${renderMany(recordsShipped, 'record')} (${rate.toFixed(1)}/s)`;
+      const events = agent.listEvents(EVENTS_SHOWN).map(({ at, router, message }) => {
+        return `  ${new Date(at).toTimeString().slice(0, 8)}  ${router ?? ''}  ${toPrintable(message)}`;
+      });
       this.#show([
         '',
         `${renderMany(routers, 'router')}: ${counts.join(', ')}   ${renderCount(polls)} polls   ${records}   ${renderMany(gaps, 'gap')}`,
+        ...events.toReversed(),
         ...addresses.trimEnd().split('\n'),
       ]);
       await clock.sleep(REFRESH_MS, signal).catch(() => {});

@@ -45,9 +45,9 @@ export function renderMoney(use: FleetUse): Html {
 
 /** Renders the traffic of one router as value and note of a tile. */
 export function describeUse({ use }: Pick<RouterSummary, 'use'>): readonly [value: Html | string, note: Html | string] {
-  const agent = `${renderBytes(use.agent)} by the agent this month`;
   if (use.limit === null) return [renderBytes(use.agent), 'by the agent this month'];
-  return [renderUsed(use), html`${agent}${renderForecast(use, ' forecast')}`];
+  const used = use.used === null ? NOTHING : renderBytes(use.used);
+  return [used, html`of ${renderBytes(use.limit)}${renderForecast(use, ' forecast')}; agent ${renderBytes(use.agent)}`];
 }
 
 function renderUsed({ used, limit }: UseSummary): string {

@@ -172,8 +172,8 @@ export function renderHours(
   const gaps = recentGaps
     .map(({ until, at }) => Math.floor((Date.parse(until ?? at) - startMs) / 1000 / POINT_S))
     .filter((slot) => slot >= 0 && slot < points.length);
-  return html`<h2>Last ${renderLength(watchedS)}</h2>
-<p class="ranges">Range:${links}</p>
+  return html`<div class="titled"><h2>Last ${renderLength(watchedS)}</h2>
+<p class="ranges">Range:${links}</p></div>
 <figure class="up-down">${renderSparkline(results, POINT_S, gaps)}<figcaption>Up or down, in steps of 3 min${/[^-]-/.test(results) ? '; thin line: not watched' : ''}${gaps.length > 0 ? '; vertical line: log lines are missing' : ''}</figcaption></figure>
 <div class="plots wide">${charts.map((name) => renderHistory(name === 'signal' ? signalSeries : CHARTS[name], points))}</div>`;
 }

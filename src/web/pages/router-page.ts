@@ -125,13 +125,11 @@ function renderView(router: RouterDetail, shown: RouterView, base: string, nowMs
   switch (view) {
     case 'overview':
       return html`${renderOverview(router, range)}
-<h2>Last events</h2>
-${renderEvents(events.slice(0, LAST_LINES), how)}
-<p><a href="?view=events">All events</a></p>
-<h2>Last lines</h2>
+<div class="pair"><section><h2>Last events <a href="?view=events">All events</a></h2>
+${renderEvents(events.slice(0, LAST_LINES), how)}</section>
+<section><h2>Last lines <a href="?view=logs">All lines, with filters</a></h2>
 <ol class="lines own">
-${page.records.map((line) => renderLine(line, undefined, { router: router.name, base }))}</ol>
-<p>${page.records.length === 0 ? 'No lines. ' : ''}<a href="?view=logs">All lines, with filters</a></p>`;
+${page.records.map((line) => renderLine(line, undefined, { router: router.name, base }))}</ol>${page.records.length === 0 ? html`<p>No lines.</p>` : ''}</section></div>`;
     case 'logs':
     case 'positions':
       return renderRouterLogs(router, { isPositions: view === 'positions', page, query, grafana }, base, nowMs);

@@ -86,6 +86,21 @@ test('where Grafana is known, a link leads to the lines of the fleet, or of the 
   expect(await read('/logs', contentOf([]))).not.toContain('/explore');
 });
 
+test('a line of another day than the one above stands below that day', async () => {
+  const dayOf = (day: string) =>
+    lineOf({ time: `${day}T12:00:00.000000018Z`, timestamp: `${day}T12:00:00Z`, uid: day });
+  const days = ['2026-11-21', '2026-11-21', '2026-11-20', '2026-11-18'];
+  const page = await read('/router/plant-7?view=logs', contentOf(days.map(dayOf)));
+  expect(readItems(page).map((text) => text.slice(0, 13).trim())).toEqual([
+    '2026-11-21 12',
+    '2026-11-21 12',
+    '2026-11-20',
+    '2026-11-20 12',
+    '2026-11-18',
+    '2026-11-18 12',
+  ]);
+});
+
 test('a gap shows both its ends, from one record or from two', async () => {
   const records = [
     lineOf({

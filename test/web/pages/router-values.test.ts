@@ -129,7 +129,7 @@ test('the overview of a router has a tile for signal, WAN, traffic, supply, upti
   expect(Object.keys(readTiles(await show({ logs: [], device: NO_DEVICE, traffic: null })))).toEqual(['Data']);
   const use = { agent: 2e6, agentForecast: 9e6, used: 3e9, limit: 4e9, forecast: 5e9 };
   const planned = await show({ ...REPORTED, use });
-  expect(readTiles(planned)['Data']).toBe('2.8 GiB of 3.7 GiB; 1.9 MiB by the agent this month, 4.7 GiB forecast');
+  expect(readTiles(planned)['Data']).toBe('2.8 GiB; of 3.7 GiB, 4.7 GiB forecast; agent 1.9 MiB');
   expect(planned).toContain('<strong class="warn">4.7 GiB</strong> forecast');
 });
 
