@@ -30,7 +30,6 @@ export { addKnownGap, endKnownGap, readKnownGaps } from './follow/router-facts.t
 export { findReportedOffsetMs, isDateLocal, type RouterTime } from './listing/learnt-zone.ts';
 export { judgeRotations, type LinkVerdict, type OffsetEvidence } from './listing/link-rule.ts';
 export { type ListedLog, type Listing, parseListing, parseStampUtcMs } from './listing/listing.ts';
-export { GAP_REASONS } from './position/gap.ts';
 export { renderEventUid } from './position/identity.ts';
 export type { KnownGap } from './position/position.ts';
 export { unshippedStateOf } from './reading/errors.ts';

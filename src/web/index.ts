@@ -41,7 +41,6 @@ export type {
   HistoryPoint,
   ModuleValues,
   PaceSummary,
-  PollPoint,
   PollSummary,
   ResourceSummary,
   RouterAnswer,

@@ -125,7 +125,7 @@ test('the last records and positions of logs are shown as they were stored, reda
   });
   for (let line = 0; line < 30; line++) fleet.router().appendLog('network', `line ${line} pw=hunter2`);
   await fleet.advance(90_000);
-  const { recentRecords, logs, history, logLagSeconds } = await describeRouter(fleet, 0);
+  const { recentRecords, logs, logLagSeconds } = await describeRouter(fleet, 0);
   expect(recentRecords).toHaveLength(20);
   expect(recentRecords[0]).toMatchObject({
     component: 'network',
@@ -135,6 +135,5 @@ test('the last records and positions of logs are shown as they were stored, reda
     file: 'network/current',
     offset: expect.any(Number),
   });
-  expect(history.length).toBeGreaterThan(0);
   expect(logLagSeconds).toBeGreaterThanOrEqual(0);
 });

@@ -116,7 +116,6 @@ export const DETAIL: RouterDetail = {
   ],
   logRotation: null,
   recentGaps: [],
-  history: [],
   lastHours: [],
   values: [],
   interfaceRates: [],

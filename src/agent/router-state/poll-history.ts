@@ -1,66 +1,43 @@
 import { constants, deflateSync, inflateSync } from 'node:zlib';
 import { createNumbers } from '../../base/index.ts';
-import type { HistoryPoint, InterfaceRate, PollFault, PollPoint, PollSummary } from '../../web/index.ts';
+import type { HistoryPoint, InterfaceRate, PollFault, PollSummary } from '../../web/index.ts';
 
-interface PollProblem {
+interface Poll {
+  /** Wall time in milliseconds since the Unix epoch. */
+  readonly atMs: number;
+  readonly durationMs: number;
   readonly failure: { readonly reason: string; readonly error: string } | undefined;
   readonly fault: PollFault | undefined;
 }
 
-interface Poll extends PollProblem {
-  /** Wall time in milliseconds since the Unix epoch. */
-  readonly atMs: number;
-  readonly durationMs: number;
-}
-
-const NO_PROBLEM: PollProblem = { failure: undefined, fault: undefined };
-
-/** Polls kept as numbers for plots: an hour at the default interval, 1,260 bytes for each router. */
-const POINTS_MAX = 60;
 const RECENT_MAX = 12;
 /** Older failed polls, so that a failure at night is still visible in the morning. */
 const FAILED_MAX = 12;
 /** Partial failures are counted apart, so that one broken resource cannot evict real outages. */
 const PARTIAL_MAX = 4;
 
-/**
- * The last polls of a router, in columns of numbers, because a fleet has ten thousand of these; failed ones are kept
- * longer.
- */
+/** The last polls of a router; failed ones are kept longer. */
 export class RecentPolls {
-  readonly #atMs = createNumbers(Float64Array, POINTS_MAX);
-  readonly #durationsMs = createNumbers(Float64Array, POINTS_MAX);
-  readonly #isOk = createNumbers(Uint8Array, POINTS_MAX);
-  /** The longest lag of the logs; NaN without any. */
-  readonly #lagsMs = createNumbers(Float32Array, POINTS_MAX);
-  #count = 0;
-  #problems: readonly PollProblem[] = [];
+  /** The newest first. */
+  #recent: readonly Poll[] = [];
   readonly #failed: Poll[] = [];
   readonly #partial: Poll[] = [];
 
   /** Duration of the last poll in milliseconds; `undefined` before the first. */
   get lastDurationMs(): number | undefined {
-    return this.#count === 0 ? undefined : this.#durationsMs[(this.#count - 1) % POINTS_MAX];
+    return this.#recent[0]?.durationMs;
   }
 
-  /** Records a poll. `lagMs`: the longest lag of the logs. */
-  add({ atMs, durationMs, failure, fault }: Poll, lagMs: number | undefined): void {
-    const oldest = this.#listRecent()[RECENT_MAX - 1];
+  add(poll: Poll): void {
+    const oldest = this.#recent[RECENT_MAX - 1];
     if (oldest?.failure) keep(this.#failed, oldest, FAILED_MAX);
     else if (oldest?.fault) keep(this.#partial, oldest, PARTIAL_MAX);
-    const problem = failure || fault ? { failure, fault } : NO_PROBLEM;
-    this.#problems = [problem].concat(this.#problems.slice(0, RECENT_MAX - 1));
-    const slot = this.#count % POINTS_MAX;
-    this.#atMs[slot] = atMs;
-    this.#durationsMs[slot] = durationMs;
-    this.#isOk[slot] = Number(!failure);
-    this.#lagsMs[slot] = lagMs ?? Number.NaN;
-    this.#count++;
+    this.#recent = [poll].concat(this.#recent.slice(0, RECENT_MAX - 1));
   }
 
   describe(): readonly PollSummary[] {
     const kept = [...this.#failed, ...this.#partial].toSorted((a, b) => b.atMs - a.atMs);
-    return [...this.#listRecent(), ...kept].map(({ atMs, durationMs, failure, fault }) => ({
+    return [...this.#recent, ...kept].map(({ atMs, durationMs, failure, fault }) => ({
       at: new Date(atMs).toISOString(),
       durationSeconds: durationMs / 1000,
       ok: failure === undefined,
@@ -68,27 +45,6 @@ export class RecentPolls {
       error: failure?.error ?? null,
       fault: fault ?? null,
     }));
-  }
-
-  describePoints(): readonly PollPoint[] {
-    const first = Math.max(0, this.#count - POINTS_MAX);
-    return Array.from({ length: this.#count - first }, (_, index) => {
-      const slot = (first + index) % POINTS_MAX;
-      const lagMs = this.#lagsMs[slot] ?? Number.NaN;
-      return {
-        at: new Date(this.#atMs[slot] ?? 0).toISOString(),
-        durationSeconds: Math.round(this.#durationsMs[slot] ?? 0) / 1000,
-        ok: this.#isOk[slot] === 1,
-        logLagSeconds: Number.isNaN(lagMs) ? null : Math.round(lagMs) / 1000,
-      };
-    });
-  }
-
-  #listRecent(): readonly Poll[] {
-    return this.#problems.map((problem, index) => {
-      const slot = (this.#count - 1 - index) % POINTS_MAX;
-      return { atMs: this.#atMs[slot] ?? 0, durationMs: this.#durationsMs[slot] ?? 0, ...problem };
-    });
   }
 }
 

@@ -149,7 +149,7 @@ function reducePoll(state: RouterState, event: RouterEventOf<'polled'>, at: Mome
   const isShutOut = !isUp && error instanceof RouterError && error.code !== 'budget' && (error.isUnsent || login);
   state.unreachableUntilMs = isShutOut ? at.ms + UNREACHABLE_MS_MAX : Number.NEGATIVE_INFINITY;
   const lagMs = findLagMs(state, at);
-  state.polls.add({ atMs: at.wallMs - durationMs, durationMs, failure, fault }, lagMs);
+  state.polls.add({ atMs: at.wallMs - durationMs, durationMs, failure, fault });
   state.device.record(result, at.ms);
   state.rates.record(result.resources);
   state.journal.followDevice(state.changes, at);

@@ -126,7 +126,6 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
     logRotation: state.links ? toRotation(state.links) : null,
     recentGaps: describeGaps(state),
     recentPolls: state.polls.describe(),
-    history: state.polls.describePoints(),
     lastHours: state.history.describe(at),
     values: describeValues({ router: settings, modules: settings.modules, resources, exposition }),
     interfaceRates: state.reach === 'up' ? state.rates.describe() : [],

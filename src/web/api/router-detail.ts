@@ -41,8 +41,6 @@ export interface RouterDetail extends RouterSummary {
   readonly recentGaps: readonly LogGapSummary[];
   /** Newest first; failed ones are kept longer. */
   readonly recentPolls: readonly PollSummary[];
-  /** The last 60 polls, oldest first. */
-  readonly history: readonly PollPoint[];
   /** Reported values by module, in the order of its modules. */
   readonly values: readonly ModuleValues[];
   /** Between the last two polls that read the interfaces. */
@@ -161,15 +159,6 @@ export interface PollSummary {
   readonly error: string | null;
   /** First fault, also of a poll that reached the router; null without one. */
   readonly fault: PollFault | null;
-}
-
-/** Figures of one poll. */
-export interface PollPoint {
-  readonly at: string;
-  readonly durationSeconds: number;
-  readonly ok: boolean;
-  /** Largest log lag at the end of the poll. */
-  readonly logLagSeconds: number | null;
 }
 
 /** Response time of a router, and the adaptive intervals that follow from it. */

@@ -251,7 +251,6 @@ test.for(['overview', 'network', 'modem', 'device', 'logs', 'positions', 'config
             fault: { step: 'dns', resource: EVIL, error: EVIL },
           },
         ],
-        history: [{ at: EVIL, durationSeconds: 1, ok: true, logLagSeconds: 1 }],
         lastHours: [
           {
             at: EVIL,
