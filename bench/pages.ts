@@ -180,7 +180,7 @@ async function ask(url: string): Promise<Timing> {
 
 const all = Array.from({ length: ROUTERS }, (_, index) => createRecorder(index));
 const agents = all.map(
-  (recorder) => ({ recorder, settings: { name: recorder.summarize().name, modules: [] } }) as unknown as RouterAgent,
+  (recorder) => ({ recorder, settings: { ...recorder.summarize(), modules: [] } }) as unknown as RouterAgent,
 );
 const byName = new Map(agents.map((agent) => [agent.settings.name, agent]));
 // A fleet without activities: nothing is polled while pages are measured.
@@ -203,6 +203,7 @@ const content = createWebContent({
   exposition,
   clock,
   sinks: { describe: () => [] },
+  events: { events: [] },
   counts: { gaps: 0 },
   scheduler: { load: { running: 0, waiting: 0, heldBack: 0, max: 512 } },
   recent: { read: async () => ({ records: [], next: null, searchedTo: null, fault: null }) },
