@@ -35,7 +35,7 @@ test('a site that fails is the first tile, filters table and events, and is in t
   const calm = await fleet.metrics('/');
   expect(readTitle(calm)).toBe('Fleet');
   expect(readTiles(calm)).toHaveLength(5);
-  expect(readTiles(calm)[0]).toEqual(['?site=brno', '6 up', 'No router was down in the last 24 h, as far as watched']);
+  expect(readTiles(calm)[0]).toEqual(['?site=brno', '6 up', 'No router was down in what was watched of the last 24 h']);
   // Names as people count, and what the routers report.
   expect(readNames(await fleet.metrics('/?sort=name')).slice(0, 3)).toEqual(['sim-1', 'sim-2', 'sim-3']);
   expect(calm).toMatch(/<ul class="bar".*<b>30<\/b> up/s);

@@ -253,8 +253,8 @@ function describeBand(letters: string): string {
   const known = letters.replaceAll('-', '').length;
   const down = letters.replaceAll(/[^dm]/g, '').length;
   if (known === 0) return 'Not polled yet';
-  if (down === 0) return 'No router was down in the last 24 h, as far as watched';
-  return `Routers were down in ${((down / known) * 100).toFixed(1)} % of the last 24 h, as far as watched`;
+  if (down === 0) return 'No router was down in what was watched of the last 24 h';
+  return `Routers were down in ${down} of the ${known} spans of 12 min that were watched`;
 }
 
 function renderCluster({ name, replica, members }: ClusterSummary): Html {

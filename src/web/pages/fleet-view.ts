@@ -205,7 +205,7 @@ function sumSlots(routers: ReadonlyMap<string, number>): string {
       if (letter === 'd' || letter === 'm') down[age] = (down[age] ?? 0) + count;
     }
   }
-  const length = Math.max(up.length, down.length);
+  const length = Math.max(0, ...[...routers.keys()].map((letters) => letters.length));
   return Array.from({ length }, (_, index) => {
     const [isUp, isDown] = [up[length - 1 - index] ?? 0, down[length - 1 - index] ?? 0];
     if (isDown === 0) return isUp === 0 ? '-' : 'u';

@@ -515,7 +515,7 @@ test('each site is a tile with its routers and its last 24 hours, the worst firs
       labels: index < 6 ? { site: index < 3 ? 'nord' : 'süd & west' } : {},
       device: index === 8 ? NO_DEVICE : { ...ROUTER.device, operator: 'A1' },
       ...(index > 3 && index < 6 && createDown('connect', 'x')),
-      availability: index > 3 && index < 6 ? 'uuuudddd' : 'uuuuuuuu',
+      availability: index > 3 && index < 6 ? 'uuuudddd' : index > 5 ? '---uuuuu' : 'uuuuuuuu',
     }));
   const page = await read('/', { listRouters });
   const [text = ''] = /<ul class="sites".*?<\/ul>/s.exec(page) ?? [];
@@ -526,12 +526,14 @@ test('each site is a tile with its routers and its last 24 hours, the worst firs
         '?site=s%C3%BCd+%26+west',
         'süd &amp; west',
         '1 up, 2 down',
-        'Routers were down in 50.0 % of the last 24 h, as far as watched',
+        'Routers were down in 4 of the 8 spans of 12 min that were watched',
       ],
-      ['?site=A1', 'A1', '2 up', 'No router was down in the last 24 h, as far as watched'],
-      ['?site=nord', 'nord', '3 up', 'No router was down in the last 24 h, as far as watched'],
+      ['?site=A1', 'A1', '2 up', 'No router was down in what was watched of the last 24 h'],
+      ['?site=nord', 'nord', '3 up', 'No router was down in what was watched of the last 24 h'],
     ],
   );
+  // What was before the first poll has its place.
+  expect([...text.matchAll(/viewBox="0 0 (\d+) /g)].map(([, width]) => width)).toEqual(['9', '9', '9']);
   // Two of three were down: more than half.
   expect(text).toContain('<path class="down" d="M4 0h4v14h-4z"/>');
   const site = await read('/?site=A1', { listRouters });
