@@ -51,7 +51,7 @@ test('each of two processes shows the routers, logs, gaps, last hours and sinks 
   const fleet = await read('/');
   expect(fleet).toContain('<caption>2 routers</caption>');
   expect(fleet).toMatch(/Last \d+ (s|min): no router down\./);
-  expect(fleet.match(/class="spark"/g)).toHaveLength(2);
+  expect(fleet.match(/c-spark"><svg class="spark"/g)).toHaveLength(2);
   expect(await read('/logs/positions')).toMatch(/sim-1.*sim-2/s);
   await second.router(1).fault('down');
   await second.advance(300_000);
