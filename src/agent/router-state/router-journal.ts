@@ -47,9 +47,9 @@ export const EVENTS_MAX = 100;
 const JOURNAL_CHARS_MAX = 32 * 1024;
 const TEXT_CHARS_MAX = 200;
 /** A start of the router that moves by more is stored again: the clocks differ, or one was set. Milliseconds. */
-const DRIFT_MS = 60_000;
-/** After a restart, a router counts as restarted if it runs for this much less than expected, or for this part of the time. */
-const UNSURE_MS = 120_000;
+const DRIFT_MS = 120_000;
+/** A router was restarted if it runs for this much less than expected, or for this part of the time: its clock may be slow. */
+const UNSURE_MS = 180_000;
 const UNSURE_PART = 0.001;
 
 const OF_LOGS = [
@@ -76,7 +76,7 @@ export class RouterJournal {
   #downSince: string | null | undefined;
   /** Start of the router by the agent's clock. Wall time. */
   #bootMs: number | undefined;
-  #uptimeSeconds: number | undefined;
+  #uptime: DeviceChanges['uptime'];
 
   /** Continues from a stored text; any other text means a first contact. */
   recall(text: string | undefined, { wallMs }: Moment): void {
@@ -88,7 +88,7 @@ export class RouterJournal {
     this.#nextStored = this.#next;
     this.#downSince = stored?.downSince;
     this.#bootMs = stored?.bootMs;
-    this.#uptimeSeconds = undefined;
+    this.#uptime = undefined;
   }
 
   /**
@@ -142,17 +142,20 @@ export class RouterJournal {
     }
   }
 
-  /** While this agent watches, uptime that goes back is a restart, whatever the clocks do. */
-  #followUptime({ seconds, readAtMs }: NonNullable<DeviceChanges['uptime']>, at: Moment): void {
+  /** While this agent watches, the expected uptime follows from the one before, whatever the clocks do. */
+  #followUptime(uptime: NonNullable<DeviceChanges['uptime']>, at: Moment): void {
+    const { seconds, readAtMs } = uptime;
     const readWallMs = at.wallMs - Math.max(0, at.ms - readAtMs);
     const bootMs = Math.round(readWallMs - seconds * 1000);
-    const laterMs = bootMs - (this.#bootMs ?? bootMs);
-    const unsureMs = Math.max(UNSURE_MS, (laterMs + seconds * 1000) * UNSURE_PART);
-    const hasRestarted = this.#uptimeSeconds === undefined ? laterMs > unsureMs : seconds < this.#uptimeSeconds;
+    const before = this.#uptime;
+    this.#uptime = uptime;
+    const expectedMs = before
+      ? before.seconds * 1000 + readAtMs - before.readAtMs
+      : readWallMs - (this.#bootMs ?? bootMs);
+    const unsureMs = Math.max(UNSURE_MS, expectedMs * UNSURE_PART);
+    const hasRestarted = expectedMs - seconds * 1000 > unsureMs || seconds < (before?.seconds ?? 0);
     if (hasRestarted) this.#add('router.boot', at, { uptime_seconds: Math.round(seconds) });
-    this.#uptimeSeconds = seconds;
-    if (this.#bootMs !== undefined && !hasRestarted && Math.abs(laterMs) < DRIFT_MS) return;
-    this.#bootMs = bootMs;
+    if (hasRestarted || Math.abs(bootMs - (this.#bootMs ?? 0)) >= DRIFT_MS) this.#bootMs = bootMs;
   }
 
   /** Adds an event of a log, unless it is known: a failed step is repeated, and gaps are recalled. */
