@@ -37,8 +37,11 @@ interface Journaled extends Pick<StoredJournal, 'reach' | 'since' | 'lastSuccess
   readonly failure: RouterFailureSummary | undefined;
   readonly changes: DeviceChanges;
 }
-interface Moment {
+
+export interface Moment {
+  /** Wall time in milliseconds since the Unix epoch. */
   readonly wallMs: number;
+  /** Monotonic milliseconds. */
   readonly ms: number;
 }
 
@@ -52,13 +55,14 @@ const DRIFT_MS = 120_000;
 const UNSURE_MS = 180_000;
 const UNSURE_PART = 0.001;
 
-const OF_LOGS = [
-  ['log-gap-found', 'log.gap'],
-  ['log-gap-ended', 'log.gap_end'],
-  ['log-reset', 'log.reset'],
-  ['log-clock-jumped', 'log.clock_jump'],
-] as const;
-type OfLog = Extract<LogEvent, { readonly type: (typeof OF_LOGS)[number][0] }>;
+/** Those that have a record. */
+type OfLog = Extract<LogEvent, { readonly uid: string }>;
+const OF_LOGS: Readonly<Record<OfLog['type'], JournalEvent['kind']>> = {
+  'log-gap-found': 'log.gap',
+  'log-gap-ended': 'log.gap_end',
+  'log-reset': 'log.reset',
+  'log-clock-jumped': 'log.clock_jump',
+};
 
 /**
  * The events of one router and what the next ones follow from, stored as one text: its state, its facts, and the number of
@@ -160,14 +164,13 @@ export class RouterJournal {
 
   /** Adds an event of a log, unless it is known: a failed step is repeated, and gaps are recalled. */
   followLog({ type, uid, ...fields }: OfLog, atMs: number): void {
-    const [, kind] = OF_LOGS.find(([one]) => one === type) ?? [];
-    if (!kind || this.events.some(({ id }) => id === uid)) return;
+    if (this.events.some(({ id }) => id === uid)) return;
     const details = Object.entries({ ...fields, foundMs: undefined }).flatMap(([name, value]) => {
       if (value === undefined) return [];
       const key = name.replace(/UtcMs$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       return [[key, name.endsWith('UtcMs') ? new Date(Number(value)).toISOString() : value]];
     });
-    this.#insert({ kind, at: Math.floor(atMs), id: uid, details: Object.fromEntries(details) });
+    this.#insert({ kind: OF_LOGS[type], at: Math.floor(atMs), id: uid, details: Object.fromEntries(details) });
   }
 
   #add(kind: JournalEvent['kind'], { wallMs }: Moment, details: Details): void {
