@@ -87,3 +87,25 @@ test('an outage with a restart of the agent in the middle, a reboot and other fi
   // The other sink did not ask for them.
   expect(fleet.records.filter(({ event }) => event?.startsWith('router.'))).toEqual([]);
 });
+
+test('starts and reloads of the agent are events, kept over a restart, and belong to no router and no site', async () => {
+  await using fleet = await startFleet({ routers: 2 });
+  await fleet.advance(MINUTE_MS);
+  await fleet.reload((config) => ({ ...config, routers: config.routers.slice(1) }));
+  await fleet.advance(MINUTE_MS);
+  await fleet.reload(undefined);
+  await fleet.stopAgent();
+  await fleet.advance(MINUTE_MS);
+  fleet.propose((config) => config);
+  await fleet.startAgent();
+  const events = await listEvents(fleet, '?kind=agent.*');
+  expect(events.map(({ kind, message, router }) => [kind, message, router])).toEqual([
+    ['agent.start', 'The agent 0.0.0-test started', null],
+    ['agent.reload', 'Reload failed: router-exporter.yaml:3:5: routers: Expected something else', null],
+    ['agent.reload', 'Reload succeeded: 0 routers added, 0 changed, 1 removed', null],
+    ['agent.start', 'The agent 0.0.0-test started', null],
+  ]);
+  expect(new Set(events.map(({ uid }) => uid)).size).toBe(4);
+  expect(await listEvents(fleet, '?kind=agent.*&router=sim-1')).toEqual([]);
+  expect(await listEvents(fleet, '?kind=agent.*&site=munich')).toEqual([]);
+});

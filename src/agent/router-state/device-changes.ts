@@ -56,12 +56,7 @@ export class DeviceChanges {
   }
 
   /** Compares the values of a poll with the last known ones. */
-  record({
-    resources,
-    serialNumber,
-    firmwareVersion,
-    configHash,
-  }: Pick<PollResult, 'resources' | 'serialNumber' | 'firmwareVersion' | 'configHash'>): void {
+  record({ resources, serialNumber, firmwareVersion, configHash }: PollResult): void {
     // A router may report one modem many times.
     const seen = new Set<string>();
     this.uptime = undefined;

@@ -37,8 +37,11 @@ interface Journaled extends Pick<StoredJournal, 'reach' | 'since' | 'lastSuccess
   readonly failure: RouterFailureSummary | undefined;
   readonly changes: DeviceChanges;
 }
-interface Moment {
+
+export interface Moment {
+  /** Wall time in milliseconds since the Unix epoch. */
   readonly wallMs: number;
+  /** Monotonic milliseconds. */
   readonly ms: number;
 }
 
@@ -47,18 +50,19 @@ export const EVENTS_MAX = 100;
 const JOURNAL_CHARS_MAX = 32 * 1024;
 const TEXT_CHARS_MAX = 200;
 /** A start of the router that moves by more is stored again: the clocks differ, or one was set. Milliseconds. */
-const DRIFT_MS = 60_000;
-/** After a restart, a router counts as restarted if it runs for this much less than expected, or for this part of the time. */
-const UNSURE_MS = 120_000;
+const DRIFT_MS = 120_000;
+/** A router was restarted if it runs for this much less than expected, or for this part of the time: its clock may be slow. */
+const UNSURE_MS = 180_000;
 const UNSURE_PART = 0.001;
 
-const OF_LOGS = [
-  ['log-gap-found', 'log.gap'],
-  ['log-gap-ended', 'log.gap_end'],
-  ['log-reset', 'log.reset'],
-  ['log-clock-jumped', 'log.clock_jump'],
-] as const;
-type OfLog = Extract<LogEvent, { readonly type: (typeof OF_LOGS)[number][0] }>;
+/** Those that have a record. */
+type OfLog = Extract<LogEvent, { readonly uid: string }>;
+const OF_LOGS: Readonly<Record<OfLog['type'], JournalEvent['kind']>> = {
+  'log-gap-found': 'log.gap',
+  'log-gap-ended': 'log.gap_end',
+  'log-reset': 'log.reset',
+  'log-clock-jumped': 'log.clock_jump',
+};
 
 /**
  * The events of one router and what the next ones follow from, stored as one text: its state, its facts, and the number of
@@ -76,7 +80,7 @@ export class RouterJournal {
   #downSince: string | null | undefined;
   /** Start of the router by the agent's clock. Wall time. */
   #bootMs: number | undefined;
-  #uptimeSeconds: number | undefined;
+  #uptime: DeviceChanges['uptime'];
 
   /** Continues from a stored text; any other text means a first contact. */
   recall(text: string | undefined, { wallMs }: Moment): void {
@@ -88,7 +92,7 @@ export class RouterJournal {
     this.#nextStored = this.#next;
     this.#downSince = stored?.downSince;
     this.#bootMs = stored?.bootMs;
-    this.#uptimeSeconds = undefined;
+    this.#uptime = undefined;
   }
 
   /**
@@ -142,29 +146,31 @@ export class RouterJournal {
     }
   }
 
-  /** While this agent watches, uptime that goes back is a restart, whatever the clocks do. */
-  #followUptime({ seconds, readAtMs }: NonNullable<DeviceChanges['uptime']>, at: Moment): void {
+  /** While this agent watches, the expected uptime follows from the one before, whatever the clocks do. */
+  #followUptime(uptime: NonNullable<DeviceChanges['uptime']>, at: Moment): void {
+    const { seconds, readAtMs } = uptime;
     const readWallMs = at.wallMs - Math.max(0, at.ms - readAtMs);
     const bootMs = Math.round(readWallMs - seconds * 1000);
-    const laterMs = bootMs - (this.#bootMs ?? bootMs);
-    const unsureMs = Math.max(UNSURE_MS, (laterMs + seconds * 1000) * UNSURE_PART);
-    const hasRestarted = this.#uptimeSeconds === undefined ? laterMs > unsureMs : seconds < this.#uptimeSeconds;
+    const before = this.#uptime;
+    this.#uptime = uptime;
+    const expectedMs = before
+      ? before.seconds * 1000 + readAtMs - before.readAtMs
+      : readWallMs - (this.#bootMs ?? bootMs);
+    const unsureMs = Math.max(UNSURE_MS, expectedMs * UNSURE_PART);
+    const hasRestarted = expectedMs - seconds * 1000 > unsureMs || seconds < (before?.seconds ?? 0);
     if (hasRestarted) this.#add('router.boot', at, { uptime_seconds: Math.round(seconds) });
-    this.#uptimeSeconds = seconds;
-    if (this.#bootMs !== undefined && !hasRestarted && Math.abs(laterMs) < DRIFT_MS) return;
-    this.#bootMs = bootMs;
+    if (hasRestarted || Math.abs(bootMs - (this.#bootMs ?? 0)) >= DRIFT_MS) this.#bootMs = bootMs;
   }
 
   /** Adds an event of a log, unless it is known: a failed step is repeated, and gaps are recalled. */
   followLog({ type, uid, ...fields }: OfLog, atMs: number): void {
-    const [, kind] = OF_LOGS.find(([one]) => one === type) ?? [];
-    if (!kind || this.events.some(({ id }) => id === uid)) return;
+    if (this.events.some(({ id }) => id === uid)) return;
     const details = Object.entries({ ...fields, foundMs: undefined }).flatMap(([name, value]) => {
       if (value === undefined) return [];
       const key = name.replace(/UtcMs$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       return [[key, name.endsWith('UtcMs') ? new Date(Number(value)).toISOString() : value]];
     });
-    this.#insert({ kind, at: Math.floor(atMs), id: uid, details: Object.fromEntries(details) });
+    this.#insert({ kind: OF_LOGS[type], at: Math.floor(atMs), id: uid, details: Object.fromEntries(details) });
   }
 
   #add(kind: JournalEvent['kind'], { wallMs }: Moment, details: Details): void {
