@@ -65,7 +65,7 @@ type OfLog = Extract<LogEvent, { readonly type: (typeof OF_LOGS)[number][0] }>;
  * the next event. Only `reduceRouter` changes it. Nothing happens before {@link recall}.
  */
 export class RouterJournal {
-  /** The newest first. */
+  /** The last one first. Not always by time: if the wall clock is set back, new events would be the first to be dropped. */
   events: readonly JournalEvent[] = [];
   /** As stored at the start of this agent, or by the replica that had the router before. */
   recalled: StoredJournal | undefined;
@@ -146,6 +146,8 @@ export class RouterJournal {
   #followUptime({ seconds, readAtMs }: NonNullable<DeviceChanges['uptime']>, at: Moment): void {
     const readWallMs = at.wallMs - Math.max(0, at.ms - readAtMs);
     const bootMs = Math.round(readWallMs - seconds * 1000);
+    // JSON has no infinite numbers, and a router may say what it likes.
+    if (!Number.isFinite(bootMs)) return;
     const laterMs = bootMs - (this.#bootMs ?? bootMs);
     const unsureMs = Math.max(UNSURE_MS, (laterMs + seconds * 1000) * UNSURE_PART);
     const hasRestarted = this.#uptimeSeconds === undefined ? laterMs > unsureMs : seconds < this.#uptimeSeconds;
@@ -164,16 +166,16 @@ export class RouterJournal {
       const key = name.replace(/UtcMs$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       return [[key, name.endsWith('UtcMs') ? new Date(Number(value)).toISOString() : value]];
     });
-    this.#insert({ kind, at: Math.floor(atMs), id: uid, details: Object.fromEntries(details) });
+    const event = { kind, at: Math.floor(atMs), id: uid, details: Object.fromEntries(details) };
+    this.#insert(event, this.events.findLastIndex(({ at }) => at > event.at) + 1);
   }
 
   #add(kind: JournalEvent['kind'], { wallMs }: Moment, details: Details): void {
-    if (this.#next !== undefined) this.#insert({ kind, at: Math.floor(wallMs), id: this.#next++, details });
+    if (this.#next !== undefined) this.#insert({ kind, at: Math.floor(wallMs), id: this.#next++, details }, 0);
   }
 
-  #insert(event: JournalEvent): void {
-    const events = [event, ...this.events].toSorted((a, b) => b.at - a.at);
-    this.events = keepNewest(events, EVENTS_MAX);
+  #insert(event: JournalEvent, place: number): void {
+    this.events = keepNewest(this.events.toSpliced(place, 0, event), EVENTS_MAX);
   }
 }
 
