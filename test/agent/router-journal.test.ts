@@ -366,3 +366,30 @@ test('a router that has many events keeps the newest, in a short text, and those
   await clock.advance(31 * 24 * HOUR_MS);
   expect(events()).toEqual([]);
 });
+
+test('events after the wall clock was set back are neither lost nor kept from the sinks', async () => {
+  const disk = new Disk();
+  const ahead = startAgent(disk, { eventsMax: 10, atMs: Date.UTC(2036, 0, 1) });
+  for (let count = 0; count < 6; count++) {
+    await ahead.poll(up([]));
+    await ahead.poll(down());
+  }
+  const before = disk.records.length;
+  const back = startAgent(disk, { eventsMax: 10, atMs: Date.UTC(2026, 10, 29) });
+  await back.poll(up([]));
+  await back.poll(down());
+  expect(disk.kinds.slice(before)).toEqual(['router.up', 'router.down']);
+  expect(back.events().filter(({ at }) => at.startsWith('2026'))).toHaveLength(2);
+  const again = startAgent(disk, { eventsMax: 10, atMs: back.clock.now() });
+  expect(again.events()).toEqual(back.events());
+});
+
+test.each([1e308, Number.MAX_VALUE, Number.NaN])('an uptime of %s leaves the journal readable', async (seconds) => {
+  const disk = new Disk();
+  const before = startAgent(disk);
+  await before.poll(up([]));
+  await before.poll(down());
+  await before.poll(running(seconds, before.clock.monotonic()));
+  const after = startAgent(disk, { atMs: before.clock.now() });
+  expect(after.events().map(({ kind }) => kind)).toEqual(['router.up', 'router.down']);
+});

@@ -239,13 +239,11 @@ export class RouterHistory {
     const passedMs = Math.max(0, wallMs - packed.newestMs);
     this.#newest = Math.min(Math.round((ms - passedMs) / SLOT_MS), toNumber(ms));
     const slots = new Slots();
-    let at = 0;
-    for (const [column, shift] of slots.planes) {
-      for (let age = SLOTS - 1; age >= 0; age--) {
-        const slot = toSlot(this.#newest - age);
-        const byte = (bytes[at++] ?? 0) << shift;
-        column[slot] = shift === 0 ? byte : (column[slot] ?? 0) | byte;
-      }
+    const oldest = toSlot(this.#newest + 1);
+    for (const [index, [column, shift]] of slots.planes.entries()) {
+      const packedPlane = bytes.subarray(index * SLOTS, (index + 1) * SLOTS);
+      const plane = Buffer.concat([packedPlane.subarray(SLOTS - oldest), packedPlane.subarray(0, SLOTS - oldest)]);
+      column.set(shift === 0 ? plane : column.map((low, slot) => low | ((plane[slot] ?? 0) << shift)));
     }
     this.#slots = slots;
   }

@@ -69,7 +69,7 @@ const OF_LOGS: Readonly<Record<OfLog['type'], JournalEvent['kind']>> = {
  * the next event. Only `reduceRouter` changes it. Nothing happens before {@link recall}.
  */
 export class RouterJournal {
-  /** The newest first. */
+  /** The last one first. Not always by time: if the wall clock is set back, new events would be the first to be dropped. */
   events: readonly JournalEvent[] = [];
   /** As stored at the start of this agent, or by the replica that had the router before. */
   recalled: StoredJournal | undefined;
@@ -151,6 +151,8 @@ export class RouterJournal {
     const { seconds, readAtMs } = uptime;
     const readWallMs = at.wallMs - Math.max(0, at.ms - readAtMs);
     const bootMs = Math.round(readWallMs - seconds * 1000);
+    // JSON has no infinite numbers, and a router may say what it likes.
+    if (!Number.isFinite(bootMs)) return;
     const before = this.#uptime;
     this.#uptime = uptime;
     const expectedMs = before
@@ -170,16 +172,16 @@ export class RouterJournal {
       const key = name.replace(/UtcMs$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       return [[key, name.endsWith('UtcMs') ? new Date(Number(value)).toISOString() : value]];
     });
-    this.#insert({ kind: OF_LOGS[type], at: Math.floor(atMs), id: uid, details: Object.fromEntries(details) });
+    const event = { kind: OF_LOGS[type], at: Math.floor(atMs), id: uid, details: Object.fromEntries(details) };
+    this.#insert(event, this.events.findLastIndex(({ at }) => at > event.at) + 1);
   }
 
   #add(kind: JournalEvent['kind'], { wallMs }: Moment, details: Details): void {
-    if (this.#next !== undefined) this.#insert({ kind, at: Math.floor(wallMs), id: this.#next++, details });
+    if (this.#next !== undefined) this.#insert({ kind, at: Math.floor(wallMs), id: this.#next++, details }, 0);
   }
 
-  #insert(event: JournalEvent): void {
-    const events = [event, ...this.events].toSorted((a, b) => b.at - a.at);
-    this.events = keepNewest(events, EVENTS_MAX);
+  #insert(event: JournalEvent, place: number): void {
+    this.events = keepNewest(this.events.toSpliced(place, 0, event), EVENTS_MAX);
   }
 }
 

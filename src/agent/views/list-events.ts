@@ -27,8 +27,7 @@ export function listEvents(
     const { journal, device } = recorder.state;
     if (site !== undefined && findSite({ labels: settings.labels, device: device.summary }) !== site) continue;
     for (const event of journal.events) {
-      if (event.at < fromMs) break;
-      if (kinds.has(event.kind)) found.push([event, settings]);
+      if (event.at >= fromMs && kinds.has(event.kind)) found.push([event, settings]);
     }
     if (found.length > 2 * max) cutToNewest();
   }
