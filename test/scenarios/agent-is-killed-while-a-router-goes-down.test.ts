@@ -37,9 +37,9 @@ test('kill -9 at any moment around an outage: each of its events is told once, a
   }
   const expected: string[] = [];
   for (let kill = 0; kill < KILLS; kill++) {
-    await using killed = await start();
     if (kill % 2 === 0) await router?.fault('down');
     else await router?.clearFault();
+    await using killed = await start();
     expected.push(kill % 2 === 0 ? 'router.down' : 'router.up');
     const isDone = async () => (await readEvents()).length === expected.length;
     const moment = MOMENTS[kill % MOMENTS.length];
