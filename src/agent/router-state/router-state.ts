@@ -15,8 +15,10 @@ import type { RouterStateName } from '../metrics/self-metrics.ts';
 import type { RecordOrigin } from '../views/recent-records.ts';
 import { DeviceChanges } from './device-changes.ts';
 import { DeviceFacts, InterfaceRates, type LastFacts } from './device-facts.ts';
-import { RecentPolls, RouterHistory } from './poll-history.ts';
+import { type Moment, RecentPolls, RouterHistory } from './poll-history.ts';
 import { RouterJournal } from './router-journal.ts';
+
+export type { Moment } from './poll-history.ts';
 
 export interface Wire {
   readonly isTls: boolean;
@@ -209,13 +211,6 @@ export class RouterState {
 export function findRetryAfterMs({ retryAfter }: RouterState, { ms, wallMs }: Moment): number | undefined {
   const leftMs = (retryAfter?.untilMs ?? -Infinity) - ms;
   return leftMs > 0 ? wallMs + leftMs : undefined;
-}
-
-export interface Moment {
-  /** Wall time in milliseconds since the Unix epoch. */
-  readonly wallMs: number;
-  /** Monotonic milliseconds. */
-  readonly ms: number;
 }
 
 /** Renders milliseconds since the Unix epoch as RFC 3339; `null` for `undefined`. */
