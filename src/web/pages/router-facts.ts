@@ -144,7 +144,7 @@ export const STATE_NAMES: Readonly<Record<RouterState, string>> = {
 };
 
 /** Pages always show the word, too. */
-const STATE_TONES: Readonly<Record<RouterState, string>> = {
+export const STATE_TONES: Readonly<Record<RouterState, string>> = {
   up: 'good',
   down: 'bad',
   unknown: 'soft',
