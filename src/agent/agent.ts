@@ -102,7 +102,6 @@ export interface AgentWebOptions {
 /** Totals since the agent started. */
 export interface AgentSummary {
   readonly routers: number;
-  readonly routersUp: number;
   readonly states: Readonly<Record<RouterStateName, number>>;
   readonly polls: number;
   readonly recordsShipped: number;
@@ -362,8 +361,7 @@ export class Agent {
   }
 
   summary(): AgentSummary {
-    const states = this.#fleet.countStates();
-    return { routers: this.#fleet.routers.length, routersUp: states.up, states, ...this.#counts };
+    return { routers: this.#fleet.routers.length, states: this.#fleet.countStates(), ...this.#counts };
   }
 
   /** Returns the newest events of all routers and of the agent. */

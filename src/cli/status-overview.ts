@@ -2,7 +2,7 @@ import { DeviceFacts, InterfaceRates } from '../agent/index.ts';
 import { renderMany } from '../base/index.ts';
 import type { Listing } from '../logs/index.ts';
 import type { MetricFamily } from '../model/index.ts';
-import { gradeSignal, type InterfaceRate, renderBitRate, SIGNAL_UNITS } from '../web/index.ts';
+import { gradeSignal, renderBitRate, SIGNAL_UNITS } from '../web/index.ts';
 import { renderLength, renderTable } from './support/io.ts';
 
 const HOUR_S = 3600;
@@ -31,9 +31,7 @@ export class Overview {
     const firmware = find('router_board_info')[0]?.labels['firmware_version'];
     const members = find('router_wan_chain_member_online');
     const online = members.filter(({ value }) => value === 1);
-    const total = (rate: InterfaceRate) => (rate.receiveBytesPerSecond ?? 0) + (rate.transmitBytesPerSecond ?? 0);
-    const rates = this.#rates.describe().toSorted((a, b) => total(b) - total(a));
-    const rate = rates.find((one) => online.some(({ labels }) => labels['interface'] === one.interface)) ?? rates[0];
+    const rate = this.#rates.findTraffic(this.#facts.wanInterfaces);
     const volts = find('router_supply_volts').map(({ value }) => `${Number(value.toFixed(1))} V`);
     const degrees = families.filter(({ name }) => name.endsWith('_temperature_celsius')).flatMap((one) => one.samples);
     const warmest = degrees.length > 0 ? `${Math.max(...degrees.map(({ value }) => value))} °C at most` : '';

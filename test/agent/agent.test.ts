@@ -126,7 +126,7 @@ function breakTable(folder: StoreFolder, table: string): void {
 test('startAgent() polls, ships lines, and sums up what it has done', async () => {
   await using folder = await createStoreFolder();
   await using bench = await openAgent(folder);
-  expect(bench.agent.summary()).toMatchObject({ routers: 1, routersUp: 0, polls: 0, recordsShipped: 0, gaps: 0 });
+  expect(bench.agent.summary()).toMatchObject({ routers: 1, states: { up: 0 }, polls: 0, recordsShipped: 0, gaps: 0 });
   // Counters that begin with their first increase would hide it.
   const first = await bench.get('/metrics/agent');
   for (const result of ['delivered', 'dead_letter'])
@@ -135,7 +135,7 @@ test('startAgent() polls, ships lines, and sums up what it has done', async () =
   expect(first).toContain('router_exporter_sink_warnings_total{sink="console"} 0\n');
   await bench.advance(2 * MINUTE_MS);
   expect(bench.records.map(({ message }) => message)).toEqual(['a line']);
-  expect(bench.agent.summary()).toMatchObject({ routers: 1, routersUp: 1, recordsShipped: 1, gaps: 0 });
+  expect(bench.agent.summary()).toMatchObject({ routers: 1, states: { up: 1 }, recordsShipped: 1, gaps: 0 });
   expect(bench.agent.summary().polls).toBeGreaterThan(1);
   const own = await bench.get('/metrics/agent');
   const { polls } = bench.agent.summary();

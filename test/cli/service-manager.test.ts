@@ -16,7 +16,7 @@ function createBench(environment: NodeJS.ProcessEnv, send?: (assignments: readon
   const agent: WatchedAgent & { stall: string | undefined } = {
     stall: undefined,
     findStall: () => agent.stall,
-    summary: () => ({ routers: 6, routersUp: 5 }),
+    summary: () => ({ routers: 6, states: { up: 5 } }),
   };
   const manager = openServiceManager({
     environment,

@@ -46,7 +46,7 @@ test('a router that is taken out of the configuration is logged out of, and all 
   expect(await fleet.metrics()).not.toContain('sim-2');
   expect(fleet.router(1).counters.logouts).toBe(1);
   expect(fleet.router(1).counters.requests).toEqual(before);
-  expect(fleet.agent.summary()).toMatchObject({ routers: 1, routersUp: 1 });
+  expect(fleet.agent.summary()).toMatchObject({ routers: 1, states: { up: 1 } });
 });
 
 test('a router that is new is polled at once, and one that changed begins anew with the counters that it had', async () => {

@@ -45,7 +45,7 @@ test('every line is delivered once and in order across rotations and a restart o
   }
   const archived = fleet.records.filter(({ file }) => file.endsWith('.bz2'));
   expect(archived.length).toBeGreaterThan(50);
-  expect(fleet.agent.summary()).toMatchObject({ gaps: 0, routersUp: 2 });
+  expect(fleet.agent.summary()).toMatchObject({ gaps: 0, states: { up: 2 } });
 });
 
 test('a second agent with nothing but the configuration gives every line the same uid', async () => {

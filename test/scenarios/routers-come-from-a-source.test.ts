@@ -89,14 +89,14 @@ router_sources:
     try {
       await until(() => running.agent.summary().routers === 2);
       await advance(MINUTE_MS);
-      expect(running.agent.summary().routersUp).toBe(2);
+      expect(running.agent.summary().states.up).toBe(2);
 
       // Of two routers one changes, a third one comes, and one that may not come is named as it is written.
       const stranger = { targets: ['192.0.2.1'] };
       server.list([stranger, items[0], { ...items[1], labels: { site: 'munich' } }, items[2]]);
       await until(() => running.agent.summary().routers === 3);
       await advance(MINUTE_MS);
-      expect(running.agent.summary().routersUp).toBe(3);
+      expect(running.agent.summary().states.up).toBe(3);
       expect(counters(0)).toMatchObject({ logins: 1, logouts: 0 });
       expect(counters(1)).toMatchObject({ logins: 2, logouts: 1 });
       expect(ownLog.find(({ message }) => message === 'Routers of a source are not used')?.fields).toEqual({

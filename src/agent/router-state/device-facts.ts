@@ -34,95 +34,55 @@ const TEXT_CHARS_MAX = 64;
 const WAN_INTERFACES_MAX = 8;
 
 /** Families of the shipped modules that are shown for each router of the fleet. */
-const EXTRACTORS: ReadonlyMap<string, Extractor> = new Map<string, Extractor>([
-  [
-    'router_board_info',
-    ([board], facts) => {
+const EXTRACTORS: ReadonlyMap<string, Extractor> = new Map(
+  Object.entries<Extractor>({
+    router_board_info([board], facts) {
       facts.model ??= textOf(board?.labels, 'board_type');
     },
-  ],
-  [
-    'router_device_info',
-    ([device], facts) => {
+    router_device_info([device], facts) {
       facts.model = textOf(device?.labels, 'device_type') ?? facts.model;
     },
-  ],
-  [
-    'router_location_info',
-    ([place], facts) => {
+    router_location_info([place], facts) {
       facts.location = textOf(place?.labels, 'location');
     },
-  ],
-  [
-    'router_modem_info',
-    ([modem], facts) => {
+    router_modem_info([modem], facts) {
       facts.operator = textOf(modem?.labels, 'provider_name') ?? textOf(modem?.labels, 'provider');
     },
-  ],
-  [
-    'router_modem_access_technology',
-    ([modem], facts) => {
+    router_modem_access_technology([modem], facts) {
       facts.technology = textOf(modem?.labels, 'access_technology');
     },
-  ],
-  [
-    'router_wan_active_info',
-    ([chain], facts) => {
+    router_wan_active_info([chain], facts) {
       facts.wan = textOf(chain?.labels, 'chain');
     },
-  ],
-  [
-    'router_wan_chain_member_online',
-    (members, facts) => {
+    router_wan_chain_member_online(members, facts) {
       const online = members.filter(({ value }) => value === 1).slice(0, WAN_INTERFACES_MAX);
       facts.wanInterfaces = online.map(({ labels }) => labels['interface'] ?? '');
     },
-  ],
-  [
-    'router_profile_modified',
-    (profiles, facts) => {
+    router_profile_modified(profiles, facts) {
       if (profiles.some(({ value }) => value === 1)) facts.drift = 'profile';
     },
-  ],
-  [
-    'router_config_expected',
-    (rules, facts) => {
+    router_config_expected(rules, facts) {
       if (rules.some(({ value }) => value === 0)) facts.drift ??= 'rule';
     },
-  ],
-  [
-    'router_modem_online',
-    ([one], facts) => {
+    router_modem_online([one], facts) {
       facts.isOnline = one?.value === 1;
     },
-  ],
-  [
-    'router_uptime_seconds',
-    ([one], facts) => {
+    router_uptime_seconds([one], facts) {
       facts.uptimeSeconds = one?.value;
     },
-  ],
-  [
-    'router_modem_rsrp_dbm',
-    (all, facts) => {
+    router_modem_rsrp_dbm(all, facts) {
       facts.rsrp = all[0]?.value;
       facts.bestRsrp = toBest(all);
     },
-  ],
-  [
-    'router_modem_rssi_dbm',
-    (all, facts) => {
+    router_modem_rssi_dbm(all, facts) {
       facts.rssi = all[0]?.value;
       facts.bestRssi = toBest(all);
     },
-  ],
-  [
-    'router_modem_signal_csq',
-    ([one], facts) => {
+    router_modem_signal_csq([one], facts) {
       facts.csq = one?.value;
     },
-  ],
-]);
+  }),
+);
 
 /** Resources of one router with cached facts. A router names its modems, so their number needs a bound. */
 const RESOURCES_MAX = 16;

@@ -91,9 +91,11 @@ interface PackedHistory {
   readonly slots: string;
 }
 
-interface Moment {
-  readonly ms: number;
+export interface Moment {
+  /** Wall time in milliseconds since the Unix epoch. */
   readonly wallMs: number;
+  /** Monotonic milliseconds. */
+  readonly ms: number;
 }
 
 /** Columns of numbers by slot: a fleet has ten thousand of these. */

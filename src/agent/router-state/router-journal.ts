@@ -5,6 +5,7 @@ import { type EventRecord, LOG_EVENTS, ROUTER_EVENTS, type RouterIdentity } from
 import type { EventSummary, RouterFailureSummary } from '../../web/index.ts';
 import { ROUTER_STATES } from '../metrics/self-metrics.ts';
 import type { DeviceChanges } from './device-changes.ts';
+import type { Moment } from './poll-history.ts';
 
 type Details = Readonly<Record<string, string | number | null>>;
 
@@ -36,13 +37,6 @@ type StoredJournal = z.output<typeof storedJournal>;
 interface Journaled extends Pick<StoredJournal, 'reach' | 'since' | 'lastSuccess'> {
   readonly failure: RouterFailureSummary | undefined;
   readonly changes: DeviceChanges;
-}
-
-export interface Moment {
-  /** Wall time in milliseconds since the Unix epoch. */
-  readonly wallMs: number;
-  /** Monotonic milliseconds. */
-  readonly ms: number;
 }
 
 /** Events of one router in memory; fewer are stored in a large fleet. */

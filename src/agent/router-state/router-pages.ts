@@ -17,6 +17,8 @@ import type {
   RouterLogSummary,
   RouterSummary,
 } from '../../web/index.ts';
+import type { ByteAccount } from '../routers/byte-account.ts';
+import type { DataPlans } from '../routers/data-plans.ts';
 import type { RouterLifecycle } from '../routers/lifecycle-keeper.ts';
 import { findLagMs, findLossSinceMs } from './log-states.ts';
 import { describeResources } from './resource-states.ts';
@@ -28,16 +30,9 @@ export interface RouterSurroundings {
   readonly settings: RouterSettings;
   readonly lifecycle: () => RouterLifecycle;
   readonly bytes: () => { readonly sent: number; readonly received: number; readonly budget: SharedBudget };
-  readonly account: {
-    readonly today: string;
-    /** Bytes of the last UTC days, today first; and those of polls. */
-    readonly days: readonly number[];
-    readonly polls: readonly number[];
-    sumSince(firstDay: string): number;
-    estimateMonth(): RouterDetail['bytes']['month'];
-  };
-  /** As of the last reading (`shown`), for lists, and now. Absent: none. */
-  readonly plans?: { readonly shown: RouterDetail['dataPlans']; describe(): RouterDetail['dataPlans'] } | undefined;
+  readonly account: Pick<ByteAccount, 'today' | 'days' | 'polls' | 'sumSince' | 'estimateMonth'>;
+  /** Absent: none. */
+  readonly plans?: Pick<DataPlans, 'shown' | 'describe'> | undefined;
   readonly pace: () => PaceSummary;
   readonly certificate: () => RouterCertificate | undefined;
   readonly exposition: FleetExposition;

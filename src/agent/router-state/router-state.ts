@@ -15,10 +15,10 @@ import type { RouterStateName } from '../metrics/self-metrics.ts';
 import type { RecordOrigin } from '../views/recent-records.ts';
 import { DeviceChanges } from './device-changes.ts';
 import { DeviceFacts, InterfaceRates, type LastFacts } from './device-facts.ts';
-import { RecentPolls, RouterHistory } from './poll-history.ts';
-import { type Moment, RouterJournal } from './router-journal.ts';
+import { type Moment, RecentPolls, RouterHistory } from './poll-history.ts';
+import { RouterJournal } from './router-journal.ts';
 
-export type { Moment } from './router-journal.ts';
+export type { Moment } from './poll-history.ts';
 
 export interface Wire {
   readonly isTls: boolean;

@@ -5,15 +5,10 @@ import type { LastFacts } from './device-facts.ts';
 import type { Moment, RouterState } from './router-state.ts';
 
 const time = z.number().nonnegative();
+const storedFacts = z.object({ readAtMs: time, device: deviceSchema });
 const storedSchema = z.object({
   history: z.object({ newestMs: time, slots: z.string() }),
-  facts: z
-    .object({
-      readAtMs: time,
-      device: deviceSchema,
-    })
-    .optional()
-    .catch(undefined),
+  facts: storedFacts.optional().catch(undefined),
 });
 
 /** Returns the history of a router with its last facts as text, at most 12,000 characters; `undefined` before its first poll. */

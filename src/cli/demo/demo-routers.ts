@@ -28,11 +28,7 @@ export function findDemoPace(routers: number) {
   return { intervalS, modules: FLEET_MODULES, runsMax: RUNS_MAX.part };
 }
 
-interface DemoRouters extends AsyncDisposable {
-  readonly started: DemoStarted;
-}
-
-export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters> {
+export async function startDemoRouters(order: DemoOrder): Promise<AsyncDisposable & { readonly started: DemoStarted }> {
   const { routers, hasFaults } = order;
   const clock = createSystemClock();
   const faults = new AbortController();
@@ -86,15 +82,10 @@ export interface DemoStarted {
   readonly type: 'started';
   readonly caPem: string;
   /** In the order of their numbers. */
-  readonly routers: readonly DemoRouter[];
+  readonly routers: readonly Pick<SimulatedRouter, 'name' | 'url'>[];
 }
 
 export type DemoReport = DemoStarted | { readonly type: 'failed'; readonly error: string };
-
-interface DemoRouter {
-  readonly name: string;
-  readonly url: string;
-}
 
 const FAULTY = { refused: 1, slow: 2, lossy: 3 };
 

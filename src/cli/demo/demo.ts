@@ -147,7 +147,7 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
     ...(forMs !== undefined && { until: (signal: AbortSignal) => createSystemClock().sleep(forMs, signal) }),
   }).finally(() => live?.close());
   io.stderr.write(
-    `Summary: ${summary.routersUp} of ${summary.routers} routers up, ${summary.polls} polls, ` +
+    `Summary: ${summary.states.up} of ${summary.routers} routers up, ${summary.polls} polls, ` +
       `${summary.recordsShipped} records shipped, ${summary.gaps} gaps\n`,
   );
   return exitCode;

@@ -161,7 +161,7 @@ export async function serve(options: ServeOptions): Promise<{ exitCode: ExitCode
   logger.info('Stopped');
   return {
     exitCode: isFailed ? EXIT.failed : EXIT.done,
-    summary: { ...agent.summary(), routersUp: summary.routersUp },
+    summary: { ...agent.summary(), states: summary.states },
   };
 }
 

@@ -5,7 +5,7 @@ import { type Clock, type Logger, Mutex, openDeadline, renderErrorChain, type Ti
 export interface WatchedAgent {
   /** Returns why the agent makes no progress; `undefined` while it does. */
   findStall(): string | undefined;
-  summary(): { readonly routers: number; readonly routersUp: number };
+  summary(): { readonly routers: number; readonly states: { readonly up: number } };
 }
 
 interface ServiceManagerOptions {
@@ -118,6 +118,6 @@ function readWatchdogMs({ environment, pid }: ServiceManagerOptions): number {
 }
 
 function renderStatus(agent: WatchedAgent): string {
-  const { routers, routersUp } = agent.summary();
-  return `STATUS=${routersUp} of ${routers} routers up`;
+  const { routers, states } = agent.summary();
+  return `STATUS=${states.up} of ${routers} routers up`;
 }

@@ -254,9 +254,9 @@ function toReason({ rules: { pause, nowMs } }: Draft, { reason, from }: Gap): Ga
 }
 
 export function emitGap(draft: Draft, gap: Gap, isInLines = false): void {
-  const uid = toGapUid(draft.rules.router, draft.rules.component, gap);
-  if (gap.to === undefined) recordOpenGap(draft, uid, gap);
-  draft.emitted.push({ type: 'gap', gap, uid, isInLines });
+  const { router, component } = draft.rules;
+  if (gap.to === undefined) recordOpenGap(draft, toGapUid(router, component, gap), gap);
+  draft.emitted.push({ type: 'gap', gap, isInLines });
 }
 
 /** Emits the held record, if any, because no line continues it. */

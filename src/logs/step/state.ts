@@ -93,7 +93,7 @@ export type Observation =
 export type Emitted =
   | { readonly type: 'lines' }
   /** `isInLines`: the record of the gap is among those of the lines. */
-  | { readonly type: 'gap'; readonly gap: Gap; readonly uid: string; readonly isInLines?: boolean }
+  | { readonly type: 'gap'; readonly gap: Gap; readonly isInLines?: boolean }
   | { readonly type: 'gap-ended'; readonly gap: OpenGap; readonly to: GapEdge }
   | { readonly type: 'held'; readonly held: HeldEntry }
   | { readonly type: 'reset'; readonly reason: 'wiped' | 'replaced'; readonly from: GapEdge | undefined };

@@ -15,7 +15,7 @@ import { type Html, html, renderLength, toShown } from './html.ts';
 import { type Page, type PageBody, renderAlone, renderMissing } from './layout.ts';
 import { renderMoney } from './money.ts';
 import { renderOutage } from './outage.ts';
-import { renderBand } from './router-facts.ts';
+import { renderBand, STATE_TONES } from './router-facts.ts';
 import { renderFittingTable, renderFound, renderPager } from './table.ts';
 import { parseTableQuery, renderTableQuery, type TableQuery } from './table-query.ts';
 
@@ -185,15 +185,7 @@ function renderRuns({ running, waiting, heldBack, max }: RunSummary): Html {
 }
 
 /** Filters that are segments of the bar: each router has one of these states. */
-const SEGMENTS: Readonly<Record<string, string>> = {
-  up: 'good',
-  part: 'warn',
-  down: 'bad',
-  budget: 'warn',
-  unknown: 'soft',
-  paused: 'soft',
-  retired: 'soft',
-};
+const SEGMENTS: Readonly<Record<string, string>> = { ...STATE_TONES, part: 'warn' };
 /** Steps of the width of a segment, for which the style sheet has classes: the policy allows no style in the page. */
 const WIDTHS = 10;
 

@@ -1,7 +1,6 @@
 import { renderBytes, renderMany } from '../../base/index.ts';
-import type { RouterDetail } from '../api/router-detail.ts';
 import { NO_USE, type RouterSummary, type UseSummary } from '../api/routers.ts';
-import { type Html, html, NOTHING, renderSince } from './html.ts';
+import { type Html, html, NOTHING } from './html.ts';
 
 /** Traffic of several routers, such as those of a site. Unknown values of one router do not count. */
 export interface FleetUse extends UseSummary {
@@ -57,11 +56,4 @@ function renderUsed({ used, limit }: UseSummary): string {
 function renderForecast(use: UseSummary, words: string): Html | string {
   if (use.forecast === null) return '';
   return html`, ${isOverPlan(use) ? html`<strong class="warn">${renderBytes(use.forecast)}</strong>` : renderBytes(use.forecast)}${words}`;
-}
-
-/** Renders what a router was seen to cost; empty before enough was seen. */
-export function renderMonth(month: RouterDetail['bytes']['month'], nowMs: number): Html | string {
-  if (month === null) return '';
-  const { status, logs, since } = month;
-  return html`At these intervals about ${renderBytes(status + logs)} a month (status ${renderBytes(status)}, logs ${renderBytes(logs)}), as seen since ${renderSince(since, nowMs)}`;
 }

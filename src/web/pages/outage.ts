@@ -97,9 +97,7 @@ function findStep(routers: readonly DownRouter[]): Majority | null {
 }
 
 function listDown(facet: Facet, counts: FacetCounts[Facet]): OutageValue[] {
-  return [...counts]
-    .filter(([, { down }]) => down > 0)
-    .map(([value, { down, total }]) => ({ facet, value, down, total }));
+  return [...counts].filter(([, { down }]) => down > 0).map(([value, count]) => ({ facet, value, ...count }));
 }
 
 /** Groups the values by property, without labels that are different for each router. */

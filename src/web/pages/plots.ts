@@ -16,7 +16,8 @@ export interface HistorySeries {
   /** Returns the least and greatest value of all polls at a point. Default: one value per point. */
   readonly range?: ((point: HistoryPoint) => readonly [number | null, number | null]) | undefined;
   readonly render: (value: number) => string;
-  readonly isFromZero: boolean;
+  /** True if its axis need not begin at zero. */
+  readonly isZoomed?: boolean;
   /** Returns the grade of a value in a word. Default: none. */
   readonly grade?: ((value: number) => string) | undefined;
   /** Thresholds, drawn as lines across the chart. Default: none. */
@@ -45,7 +46,7 @@ function findRuns(points: readonly HistoryPoint[], holds: (point: HistoryPoint) 
  * Empty without any value.
  */
 export function renderHistory(
-  { title, lines, range, render, isFromZero, grade, limits = [] }: HistorySeries,
+  { title, lines, range, render, isZoomed, grade, limits = [] }: HistorySeries,
   points: readonly HistoryPoint[],
 ): Html | string {
   const { width, height, left, right, top, bottom, row, radius } = HOURS;
@@ -54,7 +55,7 @@ export function renderHistory(
   if (known.length === 0) return '';
   const ranges = range ? points.flatMap(range).filter((value) => value !== null) : known;
   const [least, most] = [Math.min(...ranges), Math.max(...ranges)];
-  const low = isFromZero ? Math.min(0, least) : least;
+  const low = isZoomed ? least : Math.min(0, least);
   const floor = height - bottom - row;
   const toX = (index: number) => round(left + (index / Math.max(1, points.length - 1)) * (width - left - right));
   // A value that never changed is drawn in the middle.

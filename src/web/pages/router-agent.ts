@@ -1,8 +1,7 @@
 import { renderBytes, renderCount, renderMany } from '../../base/index.ts';
 import { POLL_STEPS, type PollStep } from '../../model/index.ts';
 import type { DataPlanSummary, PaceSummary, PollSummary, ResourceSummary, RouterDetail } from '../api/router-detail.ts';
-import { type Html, html, NOTHING, renderAgo, renderLength, renderMoment, toShown } from './html.ts';
-import { renderMonth } from './money.ts';
+import { type Html, html, NOTHING, renderAgo, renderLength, renderMoment, renderSince, toShown } from './html.ts';
 import { renderLabels, renderStep } from './router-facts.ts';
 import { renderHours } from './router-overview.ts';
 import { type Column, renderTable } from './table.ts';
@@ -122,12 +121,18 @@ function renderPause(what: string, until: string | null): Html | string {
   return until === null ? '' : html`, <span class="warn">${what} paused until</span> ${renderMoment(until)}`;
 }
 
+/** Renders what a router was seen to cost. */
+function renderMonth(month: RouterDetail['bytes']['month'], nowMs: number): Html | string {
+  if (month === null) return 'not enough seen yet';
+  const { status, logs, since } = month;
+  return html`At these intervals about ${renderBytes(status + logs)} a month (status ${renderBytes(status)}, logs ${renderBytes(logs)}), as seen since ${renderSince(since, nowMs)}`;
+}
+
 function renderFacts(
   { url, labels, certificate, session, bytes, pace, use, dataPlans }: RouterDetail,
   nowMs: number,
 ): Html {
   const { budget, usedToday, stretch, logsPausedUntil, statusPausedUntil } = bytes;
-  const month = renderMonth(bytes.month, nowMs);
   const until = certificate && (Date.parse(certificate.notAfter) - nowMs) / 1000;
   return html`<dl>
 <dt>Address</dt><dd>${toShown(url)}</dd>
@@ -143,6 +148,6 @@ ${renderMany(session.logins, 'login')}, ${renderCount(session.loginFailures)} fa
       : html` of ${renderBytes(budget)} <meter aria-label="Share of the byte budget" min="0" max="${budget}" value="${Math.min(usedToday, budget)}"></meter>${stretch > 1 ? `, intervals ${stretch} times as long` : ''}${renderPause('logs', logsPausedUntil)}${renderPause('polls', statusPausedUntil)}`
   }</dd>
 <dt>Bytes this month</dt><dd>${renderBytes(use.agent)}</dd>
-<dt>Bytes a month</dt><dd>${month === '' ? 'not enough seen yet' : month}</dd>
+<dt>Bytes a month</dt><dd>${renderMonth(bytes.month, nowMs)}</dd>
 ${dataPlans.map(renderPlan)}</dl>`;
 }

@@ -110,11 +110,11 @@ export function renderSparkline(results: string, slotS: number, gaps: readonly n
 export function renderBand(results: string, words: string, gaps: readonly number[] = []): Html {
   const watched = results.replace(/^-+/, '').length;
   const paths: Record<string, string> = {};
-  for (const [run] of results.matchAll(/(.)\1*/g)) paths[run[0] ?? ''] = '';
   let x = 0;
   for (const [run] of results.matchAll(/(.)\1*/g)) {
     const letter = run[0] ?? '';
     const mark = MARKS[letter];
+    paths[letter] ??= '';
     if (mark && x >= results.length - watched) {
       paths[letter] += `M${x} ${mark[1]}h${run.length}v${mark[2]}h-${run.length}z`;
     }
@@ -144,7 +144,7 @@ export const STATE_NAMES: Readonly<Record<RouterState, string>> = {
 };
 
 /** Pages always show the word, too. */
-const STATE_TONES: Readonly<Record<RouterState, string>> = {
+export const STATE_TONES: Readonly<Record<RouterState, string>> = {
   up: 'good',
   down: 'bad',
   unknown: 'soft',

@@ -122,19 +122,16 @@ const CHARTS = {
       { name: 'sent', pick: (point) => point.transmitBitsPerSecond },
     ],
     render: toBitRate,
-    isFromZero: true,
   },
   response: {
     title: 'Response time',
     lines: [{ name: '', pick: (point) => point.responseSeconds }],
     render: renderLength,
-    isFromZero: true,
   },
   lag: {
     title: 'Log lag',
     lines: [{ name: '', pick: (point) => point.logLagSeconds }],
     render: renderLength,
-    isFromZero: true,
   },
 } satisfies Record<string, HistorySeries>;
 
@@ -163,7 +160,7 @@ export function renderHours(
     lines: [{ name: '', pick: (point) => point.signal }],
     range: ({ signalMin, signalMax }) => [signalMin, signalMax],
     render: (value) => `${value}${SIGNAL_UNITS[kind]}`,
-    isFromZero: false,
+    isZoomed: true,
     grade: (value) => gradeSignal(kind, value),
     limits: SIGNAL_LIMITS[kind],
   };

@@ -102,25 +102,14 @@ export function compareRanks(a: Rank, b: Rank, isDescending = false): number {
 function isTextBefore(a: string, b: string): boolean {
   let start = 0;
   while (start < a.length && a.charCodeAt(start) === b.charCodeAt(start)) start++;
-  while (start > 0 && isDigit(a, start - 1)) start--;
-  const [left, right] = [readDigits(a, start), readDigits(b, start)];
+  while (/\d/.test(a.charAt(start - 1))) start--;
+  const [left = '', right = ''] = [a, b].map((text) => DIGITS.exec(text.slice(start))?.[1]);
   if (left === '' || right === '' || left === right) return a < b;
   return left.length === right.length ? left < right : left.length < right.length;
 }
 
 /** Without leading zeros. */
-function readDigits(text: string, from: number): string {
-  let start = from;
-  while (text.charCodeAt(start) === 48 && isDigit(text, start + 1)) start++;
-  let end = start;
-  while (isDigit(text, end)) end++;
-  return text.slice(start, end);
-}
-
-function isDigit(text: string, index: number): boolean {
-  const code = text.charCodeAt(index);
-  return code >= 48 && code <= 57;
-}
+const DIGITS = /^0*(\d+)/;
 
 /** Rows sorted without yielding; few enough not to block the event loop. */
 const RUN_MAX = 1000;
