@@ -254,7 +254,7 @@ function describeBand(letters: string): string {
   const down = letters.replaceAll(/[^dm]/g, '').length;
   if (known === 0) return 'Not polled yet';
   if (down === 0) return 'No router was down in the last 24 h, as far as watched';
-  return `Routers were down in ${((down / known) * 100).toFixed(1)} % of the last 24 h, as far as watched`;
+  return `Routers were down in ${renderCount(down)} of ${renderMany(known, 'step')} of 12 min in the last 24 h`;
 }
 
 function renderCluster({ name, replica, members }: ClusterSummary): Html {
