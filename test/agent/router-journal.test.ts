@@ -126,6 +126,16 @@ test('a poll that changes nothing is not written', async () => {
   expect([disk.commits, commits]).toEqual([1, 1]);
 });
 
+test('a state whose begin was not seen is still one after a restart', async () => {
+  const disk = new Disk();
+  const before = startAgent(disk);
+  await before.poll(up([]));
+  const { since } = before.recorder.summarize();
+  const after = startAgent(disk, { atMs: before.clock.now() + HOUR_MS });
+  await after.poll(up([]));
+  expect(after.recorder.summarize()).toMatchObject({ state: 'up', since, isFirstState: true });
+});
+
 test('an agent that starts in an outage shows it as before, and repeats no event', async () => {
   const disk = new Disk();
   const before = startAgent(disk);
@@ -243,7 +253,7 @@ test('uptime that goes back is a restart, and a clock that jumps is none', async
   await runFor(80);
   expect(disk.kinds).toEqual(['router.boot']);
   expect(first(disk.records)).toMatchObject({
-    message: 'The router was restarted; it ran for 20s when it was polled',
+    message: 'The router was restarted; uptime at the poll: 20s',
     details: { uptime_seconds: 20 },
   });
   // Longer uptime than before, and yet a restart in an outage of two days.

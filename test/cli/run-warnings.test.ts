@@ -58,7 +58,7 @@ test('check warns of data plans that such intervals typically exceed, once for r
   };
   const plans = 'data_plans: [{ sim: "1", limit: 5GiB }, { sim: "2", limit: 250MiB }]';
   expect(await check(plans)).toContain(
-    `${file}:1:1: Warning: a and 1 more: polls and readings of logs at these intervals typically cost about 288 MiB a month (status 288 MiB, logs 0 B), more than the data plan 2 of 250 MiB; lengthen poll.interval and logs.interval, or set byte_budget\n`,
+    `${file}:1:1: Warning: a and 1 more: polls and readings of logs at these intervals typically cost about 288 MiB a month (status 288 MiB, logs 0 B), more than its data plan of 250 MiB; lengthen poll.interval and logs.interval, or set byte_budget\n`,
   );
   expect(await check(plans, '[{ name: console, type: stdout }]')).toContain(
     'about 453 MiB a month (status 288 MiB, logs 165 MiB)',

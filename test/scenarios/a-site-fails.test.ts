@@ -50,7 +50,7 @@ test('a site that fails is the first tile, filters table and events, and is in t
   expect(page.replaceAll(/<[^>]*>/g, '')).toContain('6 of 6 routers of site lyon down');
   const [worst] = readTiles(page);
   expect(worst?.slice(0, 2)).toEqual(['?site=lyon', '0 up, 6 down']);
-  expect(worst?.[2]).toMatch(/^Routers were down in [\d.]+ % of the last 24 h/);
+  expect(worst?.[2]).toMatch(/^Routers were down in \d+ of \d+ steps? of 12 min in the last 24 h/);
   expect(readNames(page).slice(0, 6)).toEqual(['sim-4', 'sim-9', 'sim-14', 'sim-19', 'sim-24', 'sim-29']);
   const site = await fleet.metrics('/?site=lyon&event_kind=router.down');
   expect(readNames(site)).toHaveLength(6);

@@ -65,7 +65,7 @@ const REDUCERS: {
     const { recalled } = state.journal;
     state.changes.recall(recalled?.facts ?? {});
     if (recalled?.reach === 'down') state.lastSuccess ??= recalled.lastSuccess;
-    if (recalled?.reach === state.reach) continueSince(state, recalled.since);
+    if (recalled?.reach === state.reach) continueSince(state, recalled);
     state.journal.followReach(state, at);
     followGaps(state);
     return NOTHING;
@@ -239,14 +239,13 @@ function enter(state: RouterState, reach: RouterStateName, at: Moment): void {
   state.reach = reach;
   state.since = toTime(at.wallMs);
   state.isFirstReach = isFirst;
-  if (isFirst && recalled?.reach === reach) continueSince(state, recalled.since);
+  if (isFirst && recalled?.reach === reach) continueSince(state, recalled);
   state.journal.followReach(state, at);
 }
 
 /** The state is that before the restart. */
-function continueSince(state: RouterState, since: string | null): void {
-  state.since = since;
-  state.isFirstReach = false;
+function continueSince(state: RouterState, { since, isFirstReach }: Pick<RouterState, 'since' | 'isFirstReach'>): void {
+  Object.assign(state, { since, isFirstReach });
 }
 
 function awaitPoll(state: RouterState, waitMs: number, at: Moment): void {

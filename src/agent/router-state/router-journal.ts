@@ -24,6 +24,7 @@ const storedJournal = z.object({
   next: z.int().nonnegative(),
   reach: z.enum(ROUTER_STATES),
   since: z.string().nullable(),
+  isFirstReach: z.boolean().default(false),
   downSince: z.string().nullish(),
   lastSuccess: z.string().nullable(),
   failure: z.custom<RouterFailureSummary>((value) => typeof Object(value).error === 'string').optional(),
@@ -34,7 +35,7 @@ const storedJournal = z.object({
 type StoredJournal = z.output<typeof storedJournal>;
 
 /** What is stored of the state of a router. */
-interface Journaled extends Pick<StoredJournal, 'reach' | 'since' | 'lastSuccess'> {
+interface Journaled extends Pick<StoredJournal, 'reach' | 'since' | 'isFirstReach' | 'lastSuccess'> {
   readonly failure: RouterFailureSummary | undefined;
   readonly changes: DeviceChanges;
 }
@@ -96,11 +97,11 @@ export class RouterJournal {
   prepare(state: Journaled, eventsMax: number) {
     const next = this.#next ?? 0;
     // A gap that is recalled before the first poll does not change what was known.
-    const { reach, since, lastSuccess, failure } = (state.reach === 'unknown' && this.recalled) || state;
+    const { reach, since, isFirstReach, lastSuccess, failure } = (state.reach === 'unknown' && this.recalled) || state;
     const error = failure?.error.slice(0, TEXT_CHARS_MAX).toWellFormed() ?? '';
     // While it is up, it would be another text after every poll.
     const success = reach === 'up' ? null : lastSuccess;
-    const known = { next, reach, since, lastSuccess: success, facts: state.changes.list() };
+    const known = { next, reach, since, isFirstReach, lastSuccess: success, facts: state.changes.list() };
     let text: string;
     let max = eventsMax;
     do {
@@ -207,7 +208,7 @@ export function renderEventRecord(event: JournalEvent, router: RouterIdentity): 
 const MESSAGES: Readonly<Record<JournalEvent['kind'], string>> = {
   'router.down': 'The router is down: {error}',
   'router.up': 'The router is up again after {down_seconds}',
-  'router.boot': 'The router was restarted; it ran for {uptime_seconds} when it was polled',
+  'router.boot': 'The router was restarted; uptime at the poll: {uptime_seconds}',
   'router.firmware': 'Firmware: {before} → {after}',
   'router.serial': 'Another device answers, serial number: {before} → {after}',
   'router.config': 'The configuration was changed',

@@ -41,7 +41,7 @@ export interface RouterSurroundings {
 /** Returns the state of a router as pages show it: one that was down before a restart is down until its first poll. */
 export function findShown(
   state: RouterState,
-): Pick<RouterState, 'reach' | 'since'> & Partial<Pick<RouterState, 'failure'>> {
+): Pick<RouterState, 'reach' | 'since' | 'isFirstReach'> & Partial<Pick<RouterState, 'failure'>> {
   const { recalled } = state.journal;
   return state.reach === 'unknown' && recalled?.reach === 'down' ? recalled : state;
 }
@@ -50,14 +50,14 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
   const { name, url, labels, byte_budget: budget } = around.settings;
   const lifecycle = around.lifecycle();
   const { recalled } = state;
-  const { reach, since, failure } = findShown(state);
+  const { reach, since, isFirstReach, failure } = findShown(state);
   return {
     name,
     url,
     labels,
     state: reach,
     since,
-    isFirstState: state.isFirstReach,
+    isFirstState: isFirstReach,
     isStale: at.ms >= state.staleAtMs,
     lastSuccess: state.lastSuccess ?? toTime(recalled?.readAtMs),
     retryAfter: toTime(findRetryAfterMs(state, at)),

@@ -53,7 +53,7 @@ export function warnOfPlans(loaded: LoadedConfig, file: string): LoadedConfig {
     };
     const most = budget.perDay === 0 ? Infinity : budget.perDay * MONTH_DAYS;
     if (!smallest || Math.min(most, use.status + use.logs) <= smallest.limit) continue;
-    const why = `polls and readings of logs at these intervals typically cost ${renderMonthUse(use)}, more than the data plan ${smallest.sim} of ${renderBytes(smallest.limit)}; lengthen poll.interval and logs.interval, or set byte_budget`;
+    const why = `polls and readings of logs at these intervals typically cost ${renderMonthUse(use)}, more than its data plan of ${renderBytes(smallest.limit)}; lengthen poll.interval and logs.interval, or set byte_budget`;
     routersOf.set(why, [...(routersOf.get(why) ?? []), name]);
   }
   const warnings = [...routersOf].map(([why, names]) => {

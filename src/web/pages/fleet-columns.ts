@@ -86,8 +86,7 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
       title: 'Since',
       key: 'since',
       className: 'c-since',
-      tooltip: ({ isFirstState }) =>
-        isFirstState ? 'In this state at least since the first poll after the agent started' : '',
+      tooltip: ({ isFirstState }) => (isFirstState ? 'In this state at least since the first poll' : ''),
       cell: ({ since, isFirstState }) =>
         html`${isFirstState && since !== null ? 'by ' : ''}${renderShortSpell(since, nowMs)}`,
     },

@@ -246,7 +246,7 @@ function describeBand(letters: string): string {
   const down = letters.replaceAll(/[^dm]/g, '').length;
   if (known === 0) return 'Not polled yet';
   if (down === 0) return 'No router was down in what was watched of the last 24 h';
-  return `Routers were down in ${down} of the ${known} spans of 12 min that were watched`;
+  return `Routers were down in ${renderCount(down)} of ${renderMany(known, 'step')} of 12 min in the last 24 h`;
 }
 
 function renderCluster({ name, replica, members }: ClusterSummary): Html {

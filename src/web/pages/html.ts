@@ -74,10 +74,10 @@ export function renderSpell(at: string, nowMs: number): Html {
   return html`${renderSince(at, nowMs)} (${renderLength(Math.floor((nowMs - Date.parse(at)) / 1000))})`;
 }
 
-/** Renders the time since a start that may be earlier than the agent's: `for at least 15 min (since the agent started)`. */
+/** Renders the time since a start that may be earlier than the agent's: `for at least 15 min (since the first poll)`. */
 export function renderAtLeast(at: string, nowMs: number): Html {
   const length = renderLength(Math.floor((nowMs - Date.parse(at)) / 1000));
-  return html`for at least <time datetime="${at}" title="${at}">${length}</time> (since the agent started)`;
+  return html`for at least <time datetime="${at}" title="${at}">${length}</time> (since the first poll)`;
 }
 
 /** {@link renderSpell} for a narrow column: `14:02 (13 min)`, `09:02 (5 h)`, `2026-11-20 (5 d)`. */

@@ -120,7 +120,7 @@ ${renderTable({
   columns,
   rows: page.rows,
   query: { ...query, sort: query.sort ?? 'router' },
-  empty: count === 0 ? 'No log was read. Logs are read only when a sink is configured.' : 'No log matches.',
+  empty: count === 0 ? 'No log was read since the start. Logs are read only with a sink.' : 'No log matches.',
   className: 'stack',
 })}
 ${renderPager(page, query)}`;
@@ -249,7 +249,7 @@ export function renderRouterLogs(
 ${renderLogLines({ page, query, router: name, components, base, positions, grafana, absence: explainAbsence(router) })}`;
   }
   return html`${renderTabs('positions', `${lines}?view=logs`, positions)}
-${renderTable({ caption: 'Log positions', columns: createLogColumns(nowMs), rows: logs, empty: 'No log was read.', className: 'stack' })}
+${renderTable({ caption: 'Log positions', columns: createLogColumns(nowMs), rows: logs, empty: 'Not read since the start.', className: 'stack' })}
 <p>Log rotation: ${logRotation ? renderRotation(logRotation) : 'no rotation has yet shown how consecutive files are linked.'}</p>
 ${
   recentGaps.length === 0

@@ -97,11 +97,11 @@ export function renderSparkline(results: string, slotS: number, gaps: readonly n
   // The first slot may be incomplete, and so may the last three minutes: they are not counted as watched time.
   const watched = results.replace(/^-+/, '').length;
   const seconds = watched === results.length ? watched * slotS : (watched - 1) * slotS - POINT_S;
-  const span = seconds > 0 ? `last ${renderLength(seconds)}` : 'first polls';
+  const span = seconds > 0 ? `last ${renderLength(seconds)}` : 'time since the first poll';
   const unwatched = (watched - known) * slotS;
   return renderBand(
     results,
-    `${share} % of the ${span} up${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}${gaps.length > 0 ? `, ${renderMany(gaps.length, 'log gap')}` : ''}`,
+    `${share} % of the ${span} without a failed poll${unwatched > 0 ? `, ${renderLength(unwatched)} not watched` : ''}${gaps.length > 0 ? `, ${renderMany(gaps.length, 'log gap')}` : ''}`,
     gaps,
   );
 }

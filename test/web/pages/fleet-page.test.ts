@@ -40,7 +40,7 @@ test('the fleet shows each router with state, reason, age of the state, and the 
     ['r-0003', 'down', 'parse lte2: No trust', since, ...device],
   ]);
   expect(page).toContain('href="router/r-0002">r-0002</a>');
-  expect(page).toContain('aria-label="75.0 % of the last 48 min up"');
+  expect(page).toContain('aria-label="75.0 % of the last 48 min without a failed poll"');
 });
 
 test('values that need a look are marked: uptime under an hour, gaps, traffic, grade, and a forecast above its limit', async () => {
@@ -389,7 +389,7 @@ test('a mass outage that the agent found when it started says since when it is k
   });
   const [sentence = ''] = /<section class="notice".*?<\/p>/s.exec(page) ?? [];
   expect(sentence.replaceAll(/<[^>]*>/g, '')).toBe(
-    '6 of 6 routers down at connect for at least 5 min (since the agent started).',
+    '6 of 6 routers down at connect for at least 5 min (since the first poll).',
   );
 });
 
@@ -397,10 +397,10 @@ test.for([
   ['the whole window', 'u'.repeat(120), 'last 24 h'],
   ['what was watched of it', `${'-'.repeat(100)}${'u'.repeat(20)}`, 'last 3 h 45 min'],
   ['a time with a hole', `${'u'.repeat(100)}${'-'.repeat(10)}${'u'.repeat(10)}`, 'last 24 h', ', 2 h not watched'],
-  ['no time yet', `${'-'.repeat(119)}u`, 'first polls'],
+  ['no time yet', `${'-'.repeat(119)}u`, 'time since the first poll'],
 ] as const)('the availability is that of %s', async ([_what, results, span, hole = '']) => {
   const page = await read('/', { listRouters: () => createRouters(1, () => ({ availability: results })) });
-  expect(page).toContain(`aria-label="100 % of the ${span} up${hole}"`);
+  expect(page).toContain(`aria-label="100 % of the ${span} without a failed poll${hole}"`);
   // One hole is one mark.
   expect(page.match(/class="unwatched" d="(M[^M]*z)"/)?.length ?? 0).toBe(hole === '' ? 0 : 2);
 });
@@ -526,7 +526,7 @@ test('each site is a tile with its routers and its last 24 hours, the worst firs
         '?site=s%C3%BCd+%26+west',
         'süd &amp; west',
         '1 up, 2 down',
-        'Routers were down in 4 of the 8 spans of 12 min that were watched',
+        'Routers were down in 4 of 8 steps of 12 min in the last 24 h',
       ],
       ['?site=A1', 'A1', '2 up', 'No router was down in what was watched of the last 24 h'],
       ['?site=nord', 'nord', '3 up', 'No router was down in what was watched of the last 24 h'],

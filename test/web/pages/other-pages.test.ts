@@ -63,7 +63,7 @@ test('a log that will soon lose lines is highlighted, and without logs the page 
   expect(page).toContain('<strong class="bad">14 min</strong>');
   expect(page.match(/class="bad"/g)).toHaveLength(1);
   expect(readNames(await read('/logs/positions'))).toEqual([
-    'No log was read. Logs are read only when a sink is configured.',
+    'No log was read since the start. Logs are read only with a sink.',
   ]);
 });
 

@@ -70,7 +70,7 @@ test('the page of a router says since when it is in its state, and if that may b
   const since = '1969-12-31T23:40:00.000Z';
   expect((await show({ since })).replaceAll(/<[^>]*>/g, '')).toContain('up since 23:40:00 (20 min).');
   expect((await show({ since, isFirstState: true })).replaceAll(/<[^>]*>/g, '')).toContain(
-    'up for at least 20 min (since the agent started).',
+    'up for at least 20 min (since the first poll).',
   );
 });
 

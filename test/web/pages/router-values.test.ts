@@ -357,7 +357,7 @@ test('the last hours are drawings that say in words what they show, and claim no
   expect(page).toContain('; dashed: sent; red: polls failed; grey: 30 min not watched.');
   expect(page).toContain('8.0 kbit/s received, 479 bit/s sent"');
   expect(page).not.toContain('<strong>Log lag</strong>');
-  expect(page).toContain('aria-label="97.1 % of the last 3 h 54 min up, 30 min not watched"');
+  expect(page).toContain('aria-label="97.1 % of the last 3 h 54 min without a failed poll, 30 min not watched"');
   expect(page).toContain('thin line: not watched');
   // One outage and one hole are one mark each, on the band and on each chart.
   expect(page.match(/<path class="(?:down|unwatched)" d="M[^M]*z"\/>/g)).toHaveLength(8);
@@ -388,7 +388,7 @@ test('one log gap is one mark on the band, where the log goes on', async () => {
   const recentGaps = [gapAt(last, start), gapAt(last, null), gapAt(early, null), gapAt(EVIL, EVIL)];
   const page = await show({ lastHours: LAST_HOURS, recentGaps }, 'overview&range=1h');
   expect(page.match(/<path class="gap" d="M\d+/g)).toEqual(['<path class="gap" d="M10', '<path class="gap" d="M19']);
-  expect(page).toMatch(/% of the last [^"]* up, 2 log gaps"/);
+  expect(page).toMatch(/% of the last [^"]* without a failed poll, 2 log gaps"/);
   expect(page).toContain('; vertical line: log lines are missing');
   expect(await show({ lastHours: LAST_HOURS, recentGaps: [] })).not.toMatch(/class="gap"|vertical/);
 });
