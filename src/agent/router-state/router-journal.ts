@@ -133,9 +133,9 @@ export class RouterJournal {
     }
   }
 
-  /** Adds the events that follow from the facts of a poll. */
-  followDevice(changes: DeviceChanges, at: Moment): void {
-    if (changes.uptime) this.#followUptime(changes.uptime, at);
+  /** Adds the events that follow from the facts of a poll. `seenMs`: when an earlier agent reached the router. Wall time. */
+  followDevice(changes: DeviceChanges, at: Moment, seenMs = 0): void {
+    if (changes.uptime) this.#followUptime(changes.uptime, at, seenMs);
     for (const { kind: fact, modem, before, after } of changes.latest) {
       const kind = ROUTER_EVENTS.find((one) => one === `router.${fact}`);
       if (kind && before !== undefined) this.#add(kind, at, { ...(modem !== '' && { modem }), before, after });
@@ -143,14 +143,16 @@ export class RouterJournal {
   }
 
   /** While this agent watches, uptime that goes back is a restart, whatever the clocks do. */
-  #followUptime({ seconds, readAtMs }: NonNullable<DeviceChanges['uptime']>, at: Moment): void {
+  #followUptime({ seconds, readAtMs }: NonNullable<DeviceChanges['uptime']>, at: Moment, seenMs: number): void {
     const readWallMs = at.wallMs - Math.max(0, at.ms - readAtMs);
     const bootMs = Math.round(readWallMs - seconds * 1000);
     // JSON has no infinite numbers, and a router may say what it likes.
     if (!Number.isFinite(bootMs)) return;
     const laterMs = bootMs - (this.#bootMs ?? bootMs);
     const unsureMs = Math.max(UNSURE_MS, (laterMs + seconds * 1000) * UNSURE_PART);
-    const hasRestarted = this.#uptimeSeconds === undefined ? laterMs > unsureMs : seconds < this.#uptimeSeconds;
+    // One that was reached after its start was not restarted since: the clock was set forward.
+    const isLater = laterMs > unsureMs && bootMs > seenMs - UNSURE_MS;
+    const hasRestarted = this.#uptimeSeconds === undefined ? isLater : seconds < this.#uptimeSeconds;
     if (hasRestarted) this.#add('router.boot', at, { uptime_seconds: Math.round(seconds) });
     this.#uptimeSeconds = seconds;
     if (this.#bootMs !== undefined && !hasRestarted && Math.abs(laterMs) < DRIFT_MS) return;
