@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { renderStoredHistory } from '../../src/agent/router-state/stored-history.ts';
 import { JournalKeeper } from '../../src/agent/routers/journal-keeper.ts';
 import { listEvents } from '../../src/agent/views/list-events.ts';
 import { type EventRecord, type FactsCommit, type LogCommit, StoreError } from '../../src/model/index.ts';
@@ -402,4 +403,21 @@ test.each([1e308, Number.MAX_VALUE, Number.NaN])('an uptime of %s leaves the jou
   await before.poll(running(seconds, before.clock.monotonic()));
   const after = startAgent(disk, { atMs: before.clock.now() });
   expect(after.events().map(({ kind }) => kind)).toEqual(['router.up', 'router.down']);
+});
+
+test('a clock that was set forward during a restart of the agent is no restart of the router', async () => {
+  const disk = new Disk();
+  const before = startAgent(disk);
+  await before.poll(running(5 * 86_400, before.clock.monotonic()));
+  const moment = { wallMs: before.clock.now(), ms: before.clock.monotonic() };
+  const text = renderStoredHistory(before.recorder.state, moment) ?? '';
+  const boots = async (seconds: number) => {
+    const own = Object.assign(new Disk(), { text: disk.text });
+    const after = startAgent(own, { atMs: moment.wallMs + HOUR_MS });
+    after.recorder.record({ type: 'history-recalled', text });
+    await after.poll(running(seconds, after.clock.monotonic()));
+    return own.kinds;
+  };
+  expect(await boots(5 * 86_400 + 60)).toEqual([]);
+  expect(await boots(600)).toEqual(['router.boot']);
 });

@@ -138,6 +138,7 @@ function reducePoll(state: RouterState, event: RouterEventOf<'polled'>, at: Mome
   state.changes.record(result);
   if (result.isIdle) return [];
   const isFirst = state.polls.lastDurationMs === undefined;
+  const seenMs = state.recalled?.readAtMs;
   const hasOtherFirmware = result.firmwareVersion !== state.identity.firmware;
   state.identity = { firmware: result.firmwareVersion, serial: result.serialNumber };
   const login = isLoginFailure(state, error);
@@ -152,7 +153,7 @@ function reducePoll(state: RouterState, event: RouterEventOf<'polled'>, at: Mome
   state.polls.add({ atMs: at.wallMs - durationMs, durationMs, failure, fault });
   state.device.record(result, at.ms);
   state.rates.record(result.resources);
-  state.journal.followDevice(state.changes, at);
+  state.journal.followDevice(state.changes, at, seenMs);
   // While a router is down, only its last signal is known.
   const signal = isUp ? state.device.summary.signal?.value : undefined;
   state.traffic = isUp ? state.rates.findTraffic(state.device.wanInterfaces) : undefined;

@@ -102,17 +102,19 @@ export class RouterJournal {
     // While it is up, it would be another text after every poll.
     const success = reach === 'up' ? null : lastSuccess;
     const known = { next, reach, since, isFirstReach, lastSuccess: success, facts: state.changes.list() };
+    // Those that are too many for the text have their records all the same.
+    const pending = this.events.filter(({ id }) => typeof id === 'number' && id >= this.#nextStored).toReversed();
     let text: string;
     let max = eventsMax;
     do {
-      this.events = keepNewest(this.events, max);
-      const own = { downSince: this.#downSince, bootMs: this.#bootMs, events: this.events };
+      const events = keepNewest(this.events, max);
+      const own = { downSince: this.#downSince, bootMs: this.#bootMs, events };
       text = JSON.stringify({ ...known, ...own, failure: failure && { ...failure, error } });
-      max = this.events.length >> 1;
+      max = events.length >> 1;
     } while (text.length > JOURNAL_CHARS_MAX && max > 0);
-    const pending = this.events.filter(({ id }) => typeof id === 'number' && id >= this.#nextStored).toReversed();
     const onStored = () => {
       this.#nextStored = next;
+      this.events = keepNewest(this.events, eventsMax);
     };
     return { text, pending, onStored };
   }
@@ -132,9 +134,9 @@ export class RouterJournal {
     }
   }
 
-  /** Adds the events that follow from the facts of a poll. */
-  followDevice(changes: DeviceChanges, at: Moment): void {
-    if (changes.uptime) this.#followUptime(changes.uptime, at);
+  /** Adds the events that follow from the facts of a poll. `seenMs`: when an earlier agent reached the router. Wall time. */
+  followDevice(changes: DeviceChanges, at: Moment, seenMs = 0): void {
+    if (changes.uptime) this.#followUptime(changes.uptime, at, seenMs);
     for (const { kind: fact, modem, before, after } of changes.latest) {
       const kind = ROUTER_EVENTS.find((one) => one === `router.${fact}`);
       if (kind && before !== undefined) this.#add(kind, at, { ...(modem !== '' && { modem }), before, after });
@@ -142,7 +144,7 @@ export class RouterJournal {
   }
 
   /** While this agent watches, the expected uptime follows from the one before, whatever the clocks do. */
-  #followUptime(uptime: NonNullable<DeviceChanges['uptime']>, at: Moment): void {
+  #followUptime(uptime: NonNullable<DeviceChanges['uptime']>, at: Moment, seenMs: number): void {
     const { seconds, readAtMs } = uptime;
     const readWallMs = at.wallMs - Math.max(0, at.ms - readAtMs);
     const bootMs = Math.round(readWallMs - seconds * 1000);
@@ -154,7 +156,9 @@ export class RouterJournal {
       ? before.seconds * 1000 + readAtMs - before.readAtMs
       : readWallMs - (this.#bootMs ?? bootMs);
     const unsureMs = Math.max(UNSURE_MS, expectedMs * UNSURE_PART);
-    const hasRestarted = expectedMs - seconds * 1000 > unsureMs || seconds < (before?.seconds ?? 0);
+    // One that was reached after its start was not restarted since: the clock was set forward.
+    const isLess = expectedMs - seconds * 1000 > unsureMs && (before !== undefined || bootMs > seenMs - UNSURE_MS);
+    const hasRestarted = isLess || seconds < (before?.seconds ?? 0);
     if (hasRestarted) this.#add('router.boot', at, { uptime_seconds: Math.round(seconds) });
     if (hasRestarted || Math.abs(bootMs - (this.#bootMs ?? 0)) >= DRIFT_MS) this.#bootMs = bootMs;
   }

@@ -66,7 +66,7 @@ test('an event of a router is a syslog message whose MSGID is its kind', () => {
   const message = renderSyslogMessage(record.fields, options);
   const text = message.toString();
   expect(text).toMatch(
-    /^<133>1 - plant-7 router-exporter - router\.down \[record@0 uid="k7d2m4q2x4t5h7ca-mjk2a1bc" observed=/,
+    /^<133>1 2026-11-29T12:03:31\.412Z plant-7 router-exporter - router\.down \[record@0 uid="k7d2m4q2x4t5h7ca-mjk2a1bc" observed=/,
   );
   expect(text).not.toMatch(/ (component|file|offset)=|undefined/);
   expect(parseSyslogMessage(message)).toBeDefined();

@@ -53,7 +53,8 @@ export function renderSyslogMessage(record: ShippedRecord, options: SyslogMessag
   const severity = record.severity ? SEVERITIES[record.severity] : SEVERITY_UNKNOWN;
   const header = [
     `<${facility * 8 + severity}>1`,
-    toTimestamp(record.timestamp),
+    // An event of a router happened when it was observed.
+    toTimestamp(record.component === undefined ? record.observed_timestamp : record.timestamp),
     toHeaderField(record.router, HOSTNAME_MAX),
     toHeaderField(appName, APP_NAME_MAX),
     '-',
@@ -79,7 +80,7 @@ export function renderSyslogMessage(record: ShippedRecord, options: SyslogMessag
 
 /** Returns the time in RFC 3339 with up to six decimals; `-` when the record has none. */
 function toTimestamp(timestamp: string | undefined): string {
-  const [, micros] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{6})\d*Z$/.exec(timestamp ?? '') ?? [];
+  const [, micros] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d\.\d{3,6})\d*Z$/.exec(timestamp ?? '') ?? [];
   return micros === undefined ? '-' : `${micros}Z`;
 }
 
