@@ -348,7 +348,7 @@ test('events of logs have the uids of their records, and one that was not stored
       .toSorted(),
   ).toEqual(['end', 'one', 'other', 'reset']);
   expect(after.events({ kind: 'log.gap' })[0]).toMatchObject({
-    message: 'Lines of the log network are missing: expired',
+    message: 'Gap in the log network (certain): expired',
     details: { component: 'network', certainty: 'certain', reason: 'expired', bytes_min: 7 },
   });
   expect(after.events({ kind: 'log.gap_end' })[0]?.details).toEqual({

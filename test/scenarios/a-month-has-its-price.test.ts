@@ -54,7 +54,7 @@ test('pages say what a month costs, by what each router was seen to send, with t
   expect(routers.map((router) => router.use.limit)).toEqual([1000, 1000]);
   const whole = await fleet.metrics('/');
   expect(whole).toContain('Data plans: 2.0 KiB of 2.0 KiB used,');
-  expect(whole).toContain('<strong class="warn">1 router over its plan</strong> by then. The agent itself: ');
+  expect(whole).toContain('<strong class="warn">1 router over plan</strong> by then. The agent itself: ');
   expect(await fleet.metrics('/?q=sim-2')).toContain('Data plans: 0 B of 1000 B used, 0 B at the end');
 });
 

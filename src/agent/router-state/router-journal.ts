@@ -219,7 +219,7 @@ const MESSAGES: Readonly<Record<JournalEvent['kind'], string>> = {
   'router.wan': 'Active WAN chain: {before} → {after}',
   'router.sim': 'SIM card of {modem}: {before} → {after}',
   'router.modem': 'Modem {modem}: {before} → {after}',
-  'log.gap': 'Lines of the log {component} are missing: {reason}',
+  'log.gap': 'Gap in the log {component} ({certainty}): {reason}',
   'log.gap_end': 'The log {component} continues after a gap',
   'log.repeat': 'The log {component} repeats a line',
   'log.reset': 'The log {component} was reset: {reason}',

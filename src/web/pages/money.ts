@@ -32,8 +32,7 @@ export function isOverPlan({ limit, forecast }: UseSummary): boolean {
 /** Renders the use of all data plans, and apart from it the agent's own traffic, in one line. */
 export function renderMoney(use: FleetUse): Html {
   const { agent, agentForecast, over } = use;
-  const more =
-    over === 0 ? '' : html`; <strong class="warn">${renderMany(over, 'router')} over its plan</strong> by then`;
+  const more = over === 0 ? '' : html`; <strong class="warn">${renderMany(over, 'router')} over plan</strong> by then`;
   const plans =
     use.limit === null
       ? ''
