@@ -492,7 +492,7 @@ test('what needs attention is listed, the worst first, each with its number and 
     ['certificate', ['r-0002']],
     ['drift', ['r-0003']],
     ['rebooted', ['r-0004', 'r-0005']],
-  ]) {
+  ] as const) {
     expect(readNames(await read(`/?state=${state}`, { listRouters }))).toEqual(names);
   }
   // An outage is the first of six.

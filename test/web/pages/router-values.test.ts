@@ -174,9 +174,9 @@ test('a yes or no has a colour where the module says which one is good, and none
     createFamily('valve_open', [[{}, 0]], { label: 'Valve', good: 0 }),
     createFamily('door_open', [[{}, 1]], { label: 'Door', good: 0 }),
   ];
-  const read = (page: string) => page.match(/<dt title="[^"]*">\w+<\/dt><dd><bdi>.*?<\/bdi>/g);
+  const listFacts = (page: string) => page.match(/<dt title="[^"]*">\w+<\/dt><dd><bdi>.*?<\/bdi>/g);
   const bad = (word: string) => `<strong class="warn">${word}</strong>`;
-  expect(read(await showModule('any', families))).toEqual([
+  expect(listFacts(await showModule('any', families))).toEqual([
     '<dt title="Help of pump_on.">Pump</dt><dd><bdi><strong class="warn">no</strong></bdi>',
     '<dt title="Help of valve_open.">Valve</dt><dd><bdi><span class="good">no</span></bdi>',
     `<dt title="Help of door_open.">Door</dt><dd><bdi>${bad('yes')}</bdi>`,
@@ -184,7 +184,7 @@ test('a yes or no has a colour where the module says which one is good, and none
   const resources = DETAIL.resources.map((resource) => ({ ...resource, state: 'failed' as const }));
   for (const change of [{ resources }, { state: 'down' as const }]) {
     const page = await showModule('any', families, change);
-    expect(read(page)?.at(-1)).toBe(
+    expect(listFacts(page)?.at(-1)).toBe(
       '<dt title="Help of door_open.">Door</dt><dd><bdi><span class="expired">yes</span></bdi>',
     );
     expect(page).toContain('<h2>Any <span class="soft">· last read 12 s ago</span></h2>');
@@ -329,12 +329,12 @@ test('a thousand rows and columns are cut, and nothing that a router says become
 });
 
 /** The last slots of a day: not watched, then up, down in slot 420 to 421, not watched from 430 to 439, and up again. */
-const LAST_HOURS = Array.from({ length: 480 }, (_, index) => {
+const LAST_HOURS = Array.from({ length: 480 }, (_, index): HistoryPoint => {
   const result = index < 400 || (index >= 430 && index < 440) ? null : index === 420 || index === 421 ? 'down' : 'up';
   const signal = result === 'up' ? -80 - (index % 10) : null;
   return {
     at: new Date(index * 180_000).toISOString(),
-    result: result as HistoryPoint['result'],
+    result,
     signal,
     signalMin: signal,
     signalMax: index === 410 ? -71 : signal,
