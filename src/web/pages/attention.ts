@@ -2,6 +2,7 @@ import { renderCount, renderMany } from '../../base/index.ts';
 import type { ConfigurationSummary } from '../api/configuration.ts';
 import type { ProcessSummary, SpoolSummary } from '../api/process.ts';
 import type { ProcessPart } from '../whole-fleet.ts';
+import type { FacetCount } from './facets.ts';
 import { type Html, html, renderLength, toShown } from './html.ts';
 
 /** One thing that an operator should look at, with a link to where it is seen. */
@@ -17,11 +18,13 @@ interface Concerned {
   readonly total: number;
   readonly processes: readonly ProcessPart<ProcessSummary>[];
   readonly configuration: ConfigurationSummary;
+  /** The worst first; none in an outage, which names them itself. */
+  readonly sites: readonly (FacetCount & { readonly name: string })[];
 }
 
 /** With the outage, which is shown before them. */
 export const CONCERNS_MAX = 6;
-const SINKS_NAMED_MAX = 3;
+const NAMED_MAX = 3;
 /** Within this time, an operator should look. Seconds. */
 const SOON_S = 6 * 3600;
 const SPOOL_SHARE_HIGH = 0.9;
@@ -35,8 +38,14 @@ export function listConcerns(fleet: Concerned, base: string): readonly Concern[]
   const some = (count: number | undefined, tone: Concern['tone'], href: string, render: (count: number) => string) =>
     count === undefined || count === 0 ? [] : [{ tone, href, text: render(count) }];
   const down = sinks.filter(({ state }) => state === 'down').map(({ name, at }) => toShown(name, 60) + at);
-  const names = down.length > SINKS_NAMED_MAX ? '' : `: ${down.join(', ')}`;
+  const names = down.length > NAMED_MAX ? '' : `: ${down.join(', ')}`;
+  const dark = fleet.sites.filter(({ total, down: failing }) => total > 1 && failing === total);
+  const where = dark.map(({ name }) => toShown(name, 60)).join(', ');
+  const site = dark.length === 1 ? `?site=${encodeURIComponent(dark[0]?.name ?? '')}` : '?state=down';
   return [
+    ...some(dark.length, 'bad', site, (count) => {
+      return `All routers are down at ${count > NAMED_MAX ? renderMany(count, 'site') : where}`;
+    }),
     ...some(counts['loss'], 'bad', '?state=loss', (count) => `${renderMany(count, 'router')} may lose log lines`),
     ...some(down.length, 'bad', `${base}sinks`, (count) => {
       return `${renderCount(count)} of ${renderMany(sinks.length, 'sink')} down${names}`;

@@ -50,6 +50,7 @@ export const fleetPage: Page<FleetPageContent> = {
         total: view.total,
         processes: counts.values,
         configuration: content.describeConfiguration(),
+        sites: view.outage ? [] : view.sites,
       },
       base,
     );

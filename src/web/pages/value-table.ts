@@ -33,7 +33,7 @@ const CHANGES = 'router_config_changes_total';
 const POSITION = 'router_wan_chain_member_info position';
 
 /** Values as old as this say so: those of slow modules. Seconds. */
-const AGE_SHOWN_S = 600;
+const AGE_SHOWN_S = 120;
 
 /** Renders the reported values of one part of the page by module. User modules need no code of their own. */
 export function renderValues(router: RouterDetail, view: string): Html | string {

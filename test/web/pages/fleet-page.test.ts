@@ -495,6 +495,11 @@ test('what needs attention is listed, the worst first, each with its number and 
   ] as const) {
     expect(readNames(await read(`/?state=${state}`, { listRouters }))).toEqual(names);
   }
+  const dark = [{ labels: { site: 'a & b' } }, { labels: { site: 'a & b' } }, { labels: { site: 'c' } }];
+  const three = createRouters(3, (index) => ({ ...createDown('connect', 'x'), ...dark[index] }));
+  expect(await list({ listRouters: () => three })).toEqual([
+    ['bad', '?site=a%20%26%20b', 'All routers are down at a &amp; b'],
+  ]);
   // An outage is the first of six.
   const down = { ...all, listRouters: () => [...listRouters(), ...createRouters(9, () => createDown('connect', 'x'))] };
   expect(await list(down)).toHaveLength(5);
