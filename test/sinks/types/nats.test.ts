@@ -35,7 +35,7 @@ withPrograms(['nats-server'], describe)('NatsSink with a real server', () => {
     await using server = await openNatsServer();
     await server.addStream(LOGS);
     const sink = createSink(server.url);
-    const homeless = { router: 'a.b*c >', component: 'système', labels: {} };
+    const homeless = { router: 'a.b*c >', component: 'système' };
     const records = [...sampleRecords('a', 50), ...sampleRecords('b', 50, { component: 'ser ial' })];
     const report = await sink.deliver(records, never);
     expect(report).toMatchObject({ duplicates: 0, refused: [], retry: undefined, warning: undefined });
