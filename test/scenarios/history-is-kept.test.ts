@@ -62,7 +62,7 @@ test('an outage, and a restart of the agent within it, are on the page of the ro
   expect(after).toMatchObject({ state: 'up', isStale: false });
   expect(toLetters(after)).toMatch(/^u{3}m?d{2,3}-{3,4}d{2,3}m?u{2,4}$/);
   const shown = await fleet.metrics('/router/sim-1?range=1h');
-  expect(shown).toMatch(/up, (9|12) min not watched"/);
+  expect(shown).toMatch(/without a failed poll, (9|12) min not watched"/);
   // One hole is one mark on the band.
   expect(shown).toMatch(/<svg class="spark"[\s\S]*?<path class="unwatched" d="M[^M"]*z"/);
   expect(strip(shown)).toMatch(
