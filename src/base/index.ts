@@ -56,6 +56,7 @@ export {
 } from './random.ts';
 export { Secret } from './secret.ts';
 export {
+  compareNaturally,
   MONTH_DAYS,
   MONTH_MS,
   parseByteSize,

@@ -73,6 +73,13 @@ export function renderMany(count: number, what: string, plural = `${what}s`): st
   return `${renderCount(count)} ${count === 1 ? what : plural}`;
 }
 
+const NATURAL = new Intl.Collator('en', { numeric: true });
+
+/** Compares texts as people count: `plant-2` is before `plant-10`. Different texts are never equal. */
+export function compareNaturally(a: string, b: string): number {
+  return NATURAL.compare(a, b) || Number(a > b) - Number(a < b);
+}
+
 const SIZES = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
 /** Renders a size with at most four digits: `1.5 MiB`. */

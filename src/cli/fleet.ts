@@ -1,4 +1,12 @@
-import { createSystemClock, isPlainObject, parseJson, readString, renderBytes, renderMany } from '../base/index.ts';
+import {
+  compareNaturally,
+  createSystemClock,
+  isPlainObject,
+  parseJson,
+  readString,
+  renderBytes,
+  renderMany,
+} from '../base/index.ts';
 import { type AgentFlags, askAgent } from './support/agent-client.ts';
 import {
   type CommandIo,
@@ -49,13 +57,10 @@ function toCondition(router: Router): string {
   return state === 'up' && isPlainObject(router['fault']) ? 'degraded' : state;
 }
 
-/** Once: `localeCompare` takes a hundred times as long. */
-const NATURAL = new Intl.Collator('en', { numeric: true });
-
 /** Equally urgent routers in the natural order of their names. */
 function compareUrgency(a: Router, b: Router): number {
   const [rankA = 0, rankB = 0] = [a, b].map((router) => URGENCY.indexOf(toCondition(router)));
-  return rankA - rankB || NATURAL.compare(toText(a, 'name'), toText(b, 'name'));
+  return rankA - rankB || compareNaturally(toText(a, 'name'), toText(b, 'name'));
 }
 
 function renderSums(routers: readonly Router[]): string {

@@ -1,4 +1,4 @@
-import { forEachYielding } from '../../base/index.ts';
+import { compareNaturally, forEachYielding } from '../../base/index.ts';
 import { FACETS, type FacetQuery } from './facets.ts';
 
 /** Search, order, page and filter of a table, from the query string of its page. */
@@ -94,22 +94,9 @@ export type Rank = number | string | null;
 export function compareRanks(a: Rank, b: Rank, isDescending = false): number {
   if (a === b) return 0;
   if (a === null || b === null) return Number(a === null) - Number(b === null);
-  const isLess = typeof a === 'string' && typeof b === 'string' ? isTextBefore(a, b) : a < b;
-  return isLess === isDescending ? 1 : -1;
+  const order = typeof a === 'string' && typeof b === 'string' ? compareNaturally(a, b) : Number(a > b) - Number(a < b);
+  return isDescending ? -order : order;
 }
-
-/** Numbers in texts are compared as numbers: `plant-2` is before `plant-10`. */
-function isTextBefore(a: string, b: string): boolean {
-  let start = 0;
-  while (start < a.length && a.charCodeAt(start) === b.charCodeAt(start)) start++;
-  while (/\d/.test(a.charAt(start - 1))) start--;
-  const [left = '', right = ''] = [a, b].map((text) => DIGITS.exec(text.slice(start))?.[1]);
-  if (left === '' || right === '' || left === right) return a < b;
-  return left.length === right.length ? left < right : left.length < right.length;
-}
-
-/** Without leading zeros. */
-const DIGITS = /^0*(\d+)/;
 
 /** Rows sorted without yielding; few enough not to block the event loop. */
 const RUN_MAX = 1000;

@@ -1,4 +1,4 @@
-import { renderBytes, renderCount, renderMany } from '../../base/index.ts';
+import { compareNaturally, renderBytes, renderCount, renderMany } from '../../base/index.ts';
 import type { FamilyValues, ModuleValues, RouterDetail } from '../api/router-detail.ts';
 import type { InterfaceRate } from '../api/routers.ts';
 import { type Html, html, NOTHING, renderBitRate, renderLength, renderMoment, toSentence, toShown } from './html.ts';
@@ -340,11 +340,10 @@ function addCells(draft: Draft, row: ValueRow, { family, labels, value, own, isC
 
 /** The text is in a label, as that of a SIM card: the value says nothing more. */
 const NAMES_CURRENT = /: 1 for the (?:current one|one in use)\./;
-const NATURAL = new Intl.Collator('en', { numeric: true });
 
 /** What is bad or changed first, then by name. */
 function compareRows(a: ValueRow, b: ValueRow): number {
-  return toWeight(b) - toWeight(a) || NATURAL.compare(a.title, b.title);
+  return toWeight(b) - toWeight(a) || compareNaturally(a.title, b.title);
 }
 
 function toWeight({ cells }: ValueRow): number {
