@@ -401,7 +401,8 @@ export class Agent {
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const { step, cause } of await this.#lifecycle.stop()) {
-      this.#options.logger.warn('A shutdown step failed', { step, error: renderErrorChain(cause) });
+      const hint = step === 'routers' && { hint: 'Sessions of routers that answer slowly end by their auto-logout' };
+      this.#options.logger.warn('A shutdown step failed', { step, error: renderErrorChain(cause), ...hint });
     }
   }
 

@@ -20,6 +20,7 @@ import { createCollectingLogger, type OwnLine } from '../support/collecting-logg
 import { createHttpSettings, createLokiSettings, createStdoutSettings } from '../support/sink-settings.ts';
 import { openLokiServer } from '../support/sinks/loki-server.ts';
 import { commitOf, createStoreFolder, runSql, type StoreFolder } from '../support/store-folder.ts';
+import { takeTurns } from '../support/take-turns.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createRouterSettings, MINUTE_MS, SECOND_MS } from './router-agent-bench.ts';
 
@@ -32,6 +33,8 @@ interface Bench extends AsyncDisposable {
   readonly configured: readonly Config[];
   /** That the router lists. */
   readonly logFiles: string[];
+  /** Parts of addresses to which the router gives no answer. */
+  readonly unanswered: string[];
   readonly clock: SteppedClock;
   advance(durationMs: number): Promise<void>;
   get(path: string): Promise<string>;
@@ -46,8 +49,10 @@ async function openAgent(
   options: Partial<AgentOptions> = {},
 ): Promise<Bench> {
   const logFiles = ['network/current'];
+  const unanswered: string[] = [];
   const router = await openRouter((request, response) => {
     const url = request.url ?? '';
+    if (unanswered.some((part) => url.includes(part))) return;
     if (url.includes('/auth/')) answerJson(response, {});
     else if (url.includes('list_files')) answerJson(response, { log_files: logFiles });
     else if (url.endsWith('.Z')) response.end(Buffer.from('\x1f\x9dcompressed', 'latin1'));
@@ -102,6 +107,7 @@ async function openAgent(
     ownLog,
     configured,
     logFiles,
+    unanswered,
     clock,
     advance: (durationMs) => clock.advance(durationMs, () => agent.whenIdle()),
     get: async (path) => (await fetch(`${agent.urls[0]}${path}`)).text(),
@@ -390,6 +396,29 @@ test('an agent that is asked to end over HTTP says so and goes on until it is st
   await fetch(`${bench.agent.urls[0]}/-/quit`, { method: 'POST' });
   await asked;
   expect(await bench.get('/-/ready')).toBe('Ready.\n');
+});
+
+test('an agent that is stopped does not wait for a router that ends no session, and says what becomes of it', async () => {
+  await using folder = await createStoreFolder();
+  await using bench = await openAgent(folder);
+  await bench.advance(MINUTE_MS);
+  bench.unanswered.push('/auth/logout');
+  let isStopped = false;
+  void bench.agent.stop().then(() => {
+    isStopped = true;
+  });
+  for (let step = 0; step < 100 && !isStopped; step++) {
+    await bench.clock.advance(SECOND_MS / 10, () => takeTurns(40));
+  }
+  const failed = bench.ownLog.find(({ fields }) => fields?.['step'] === 'routers');
+  expect([isStopped, failed?.fields]).toEqual([
+    true,
+    {
+      step: 'routers',
+      error: expect.any(String),
+      hint: 'Sessions of routers that answer slowly end by their auto-logout',
+    },
+  ]);
 });
 
 test('an agent that is stopped delivers what it has read, logs out, and gives the state back', async () => {
