@@ -13,7 +13,7 @@ import { FILTERS, renderFilters } from './fleet-filters.ts';
 import { FLEET_SORTS, type FleetView, viewFleet } from './fleet-view.ts';
 import { type Html, html, renderLength, toShown } from './html.ts';
 import { type Page, type PageBody, renderAlone, renderMissing } from './layout.ts';
-import { renderMoney } from './money.ts';
+import { renderMoney, renderSiteUse } from './money.ts';
 import { renderOutage } from './outage.ts';
 import { renderBand, STATE_TONES } from './router-facts.ts';
 import { renderFittingTable, renderFound, renderPager } from './table.ts';
@@ -230,15 +230,15 @@ function renderStates({ matching, counts, parts }: FleetView, query: TableQuery)
   )}${others?.map(([key, { title }]) => render(key, counts[key] ?? 0, parts.has(key) ? `of them ${title}` : title))}</ul>`;
 }
 
-/** One tile per site, a link to its routers, with its last 24 hours. */
+/** One tile per site, a link to its routers, with its last 24 hours and its traffic. */
 function renderSites({ sites, facets }: FleetView, query: TableQuery): Html | string {
   if (sites.length === 0) return '';
   const rest = facets.site.size - sites.length;
-  return html`<ul class="sites" aria-label="Sites">${sites.map(({ name, up, down, availability }) => {
+  return html`<ul class="sites" aria-label="Sites">${sites.map(({ name, up, down, availability, use }) => {
     const isCurrent = query.facets.site?.includes(name) === true;
     const change = isCurrent ? withoutFacet(query.facets, 'site', name) : withFacet(query.facets, 'site', name);
     const shown = toShown(name);
-    return html`<li><a href="${renderTableQuery(query, { facets: change })}" title="${shown}"${isCurrent ? html` aria-current="true"` : ''}><strong><bdi>${shown}</bdi></strong> <span>${renderCount(up)} up${down > 0 ? html`, <b class="bad">${renderCount(down)} down</b>` : ''}</span>${renderBand(availability, describeBand(availability))}</a></li>`;
+    return html`<li><a href="${renderTableQuery(query, { facets: change })}" title="${shown}"${isCurrent ? html` aria-current="true"` : ''}><strong><bdi>${shown}</bdi></strong> <span>${renderCount(up)} up${down > 0 ? html`, <b class="bad">${renderCount(down)} down</b>` : ''}</span>${renderBand(availability, describeBand(availability))}${renderSiteUse(use)}</a></li>`;
   })}${rest > 0 ? html`<li><a href="${renderTableQuery(query, { sort: 'site', isDescending: false })}">and ${renderMany(rest, 'more site')}</a></li>` : ''}</ul>`;
 }
 

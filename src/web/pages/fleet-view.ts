@@ -52,6 +52,13 @@ interface Site extends Readonly<FacetCount> {
   readonly name: string;
   /** One letter per slot as in {@link ListedRouter.availability}; `m`: less than half of its routers were down, `d`: more. */
   readonly availability: string;
+  /** Traffic of its routers. */
+  readonly use: FleetUse;
+}
+
+interface Members {
+  readonly names: string[];
+  readonly use: FleetUse;
 }
 
 /** Only the sort value of a router is kept, to save memory with ten thousand routers. */
@@ -113,7 +120,7 @@ export async function viewFleet(
   const filters = Object.entries(FILTERS);
   const counts = Object.fromEntries(filters.map(([key]) => [key, 0]));
   const wholeCounts = { ...counts };
-  const members = new Map<string, string[]>();
+  const members = new Map<string, Members>();
   const facets = Object.fromEntries(FACETS.map((facet) => [facet, new Map()])) as Record<
     Facet,
     Map<string, FacetCount>
@@ -136,9 +143,9 @@ export async function viewFleet(
     }
     const site = findSite(router);
     if (site !== null) {
-      const names = members.get(site);
-      if (names) names.push(router.name);
-      else members.set(site, [router.name]);
+      const known = members.get(site) ?? { names: [], use: NO_FLEET_USE };
+      members.set(site, { names: known.names, use: addUse(known.use, router) });
+      known.names.push(router.name);
     }
     const isFound = hasFacets(router) && (query.search === '' || isMatch(listTexts(router)));
     if (isFound) {
@@ -179,18 +186,19 @@ export async function viewFleet(
 async function viewSites(
   content: Pick<WholeFleet, 'describeAvailability'>,
   counts: FacetCounts['site'],
-  members: ReadonlyMap<string, readonly string[]>,
+  members: ReadonlyMap<string, Members>,
 ): Promise<readonly Site[]> {
   const isWorse = ([a, one]: readonly [string, FacetCount], [b, other]: readonly [string, FacetCount]) =>
     other.down - one.down || compareRanks(a, b);
   const sites: Site[] = [];
   for (const [name, count] of await sortPage([...counts], isWorse, 0, SITES_MAX)) {
+    const { names = [], use = NO_FLEET_USE } = members.get(name) ?? {};
     const results = new Map<string, number>();
-    await forEachYielding(members.get(name) ?? [], (router) => {
+    await forEachYielding(names, (router) => {
       const letters = content.describeAvailability(router);
       results.set(letters, (results.get(letters) ?? 0) + 1);
     });
-    sites.push({ name, ...count, availability: sumSlots(results) });
+    sites.push({ name, ...count, availability: sumSlots(results), use });
   }
   return sites;
 }

@@ -48,6 +48,12 @@ export function describeUse({ use }: Pick<RouterSummary, 'use'>): readonly [valu
   return [used, html`of ${renderBytes(use.limit)}${renderForecast(use, ' forecast')}; agent ${renderBytes(use.agent)}`];
 }
 
+/** Renders the traffic of the routers of a site in a few words. */
+export function renderSiteUse(use: UseSummary): Html {
+  if (use.limit === null) return html`<span class="soft">agent ${renderBytes(use.agent)} this month</span>`;
+  return html`<span class="soft">${renderUsed(use)}${renderForecast(use, ' forecast')}</span>`;
+}
+
 function renderUsed({ used, limit }: UseSummary): string {
   return `${used === null ? NOTHING : renderBytes(used)} of ${renderBytes(limit ?? 0)}`;
 }

@@ -514,13 +514,14 @@ test('what needs attention is listed, the worst first, each with its number and 
   ).toEqual([['warn', 'config', 'A file has changed, and a reload would fail']]);
 });
 
-test('each site is a tile with its routers and its last 24 hours, the worst first, and filters the table', async () => {
+test('each site is a tile with its routers, its last 24 hours and its traffic, the worst first, and filters the table', async () => {
   const listRouters = () =>
     createRouters(9, (index) => ({
       labels: index < 6 ? { site: index < 3 ? 'nord' : 'süd & west' } : {},
       device: index === 8 ? NO_DEVICE : { ...ROUTER.device, operator: 'A1' },
       ...(index > 3 && index < 6 && createDown('connect', 'x')),
       availability: index > 3 && index < 6 ? 'uuuudddd' : index > 5 ? '---uuuuu' : 'uuuuuuuu',
+      use: { ...ROUTER.use, agent: 1e6, ...(index < 3 && { used: 1e9, limit: 5e9, forecast: 6e9 }) },
     }));
   const page = await read('/', { listRouters });
   const [text = ''] = /<ul class="sites".*?<\/ul>/s.exec(page) ?? [];
@@ -537,6 +538,12 @@ test('each site is a tile with its routers and its last 24 hours, the worst firs
       ['?site=nord', 'nord', '3 up', 'No router was down in what was watched of the last 24 h'],
     ],
   );
+  const traffic = [...text.matchAll(/<span class="soft">(.*?)<\/span><\/a>/g)];
+  expect(traffic.map(([, words = '']) => words.replaceAll(/<.*?>/g, ''))).toEqual([
+    'agent 2.9 MiB this month',
+    'agent 1.9 MiB this month',
+    '2.8 GiB of 14.0 GiB, 16.8 GiB forecast',
+  ]);
   // What was before the first poll has its place.
   expect([...text.matchAll(/viewBox="0 0 (\d+) /g)].map(([, width]) => width)).toEqual(['9', '9', '9']);
   // Two of three were down: more than half.
