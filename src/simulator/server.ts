@@ -49,7 +49,8 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     ? createHttpsServer({ ...bounds, ...certificate }, answer)
     : createHttpServer(bounds, answer);
   server.timeout = idleMs ?? 0;
-  // A TLS socket cannot be reset, so the sockets below are kept, by the client's address.
+  // A TLS socket cannot be reset, and the server does not close one in its handshake, so the sockets below are kept, by the client's
+  // address.
   const sockets = new Map<string, Socket>();
   server.on('connection', (socket: Socket) => {
     const key = renderPeer(socket);
@@ -65,17 +66,20 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Ht
     throw new SimulatorError('listen-failed', `The simulator cannot listen on ${host}, port ${port}`, { cause });
   }
   server.off('error', listening.reject);
+  const endConnections = () => {
+    for (const socket of sockets.values()) socket.destroy();
+  };
   const listener: HttpListener = {
     port: (server.address() as AddressInfo).port,
     close() {
       const closed = Promise.withResolvers<void>();
       server.close(() => closed.resolve());
-      server.closeAllConnections();
+      endConnections();
       return closed.promise;
     },
     setCertificate(next) {
       if (server instanceof HttpsServer) server.setSecureContext(next);
-      server.closeAllConnections();
+      endConnections();
     },
     reset(incoming) {
       const socket = sockets.get(renderPeer(incoming.socket));
@@ -163,7 +167,7 @@ export class RouterServer {
   /** Refuses new connections and ends existing ones. */
   async goDown(): Promise<void> {
     this.#isDown = true;
-    await this.#closeListeners();
+    await this.close();
   }
 
   /** Listens again. Throws {@link SimulatorError} `listen-failed` if a port has been taken in the meantime. */

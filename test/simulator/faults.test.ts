@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { FAULT_NAMES, startSimulator } from '../../src/simulator/index.ts';
@@ -170,6 +172,23 @@ describe('time and connections', () => {
     await bench.router.clearFault('down');
     expect(bench.router.url).toBe(url);
     expect((await bench.call('GET', '/profiles')).status).toBe(200);
+  });
+
+  test('down does not wait for a client that has connected and begins no handshake', { timeout: 5000 }, async () => {
+    await using simulator = await startSimulator({ routers: 1, clock: createSteppedClock(START_MS), seed: 1 });
+    const [router] = simulator.routers;
+    if (!router) return expect.unreachable();
+    const silent = connect(Number(new URL(router.url).port), '127.0.0.1');
+    silent.on('error', () => {});
+    const ended = once(silent, 'close');
+    await once(silent, 'connect');
+    // Connections are accepted in their order.
+    await using client = openClient(router, simulator.caPem);
+    await client.login();
+    await router.fault('down');
+    await ended;
+    await router.clearFault('down');
+    expect((await client.login()).access).toBeTypeOf('string');
   });
 
   test('bad_certificate shows an untrusted one, also to connected clients', async () => {

@@ -91,7 +91,7 @@ const FAULTY = { refused: 1, slow: 2, lossy: 3 };
 
 export const FAULTY_ROUTERS_MIN = Object.keys(FAULTY).length + 1;
 
-/** Delay of each answer: above 2 s, a router counts as slow. */
+/** Delay of each status: above 2 s, a router counts as slow. It answers a logout at once, because the end does not wait long. */
 const SLOW_MS = 2500;
 const BURST_EVERY_MS = 120_000;
 /** Twice the files that the router keeps, in case a reading falls into the middle of the burst. */
@@ -125,7 +125,7 @@ const OUTAGE_ROUTERS_MAX = 10;
  * configuration. One router's configuration changes, one restarts, and all of a site are down for two minutes.
  */
 export async function startDemoFaults({ routers }: Simulator, clock: Clock, signal: AbortSignal): Promise<void> {
-  await routers[FAULTY.slow]?.fault('slow', { delayMs: SLOW_MS });
+  await routers[FAULTY.slow]?.fault('slow', { delayMs: SLOW_MS, path: '/status' });
   const lossy = routers[FAULTY.lossy];
   if (lossy) void loseLines(lossy, clock, signal).catch(() => {});
   void playEvents(routers, clock, signal).catch(() => {});
