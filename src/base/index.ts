@@ -65,6 +65,7 @@ export {
   renderCount,
   renderDay,
   renderDuration,
+  renderLength,
   renderMany,
 } from './units.ts';
 export { describeVersion, readRevision, readVersion } from './version.ts';

@@ -31,6 +31,20 @@ export function renderDuration(durationMs: number): string {
   return text || '0s';
 }
 
+/** Renders a duration for people in at most two units: `0.25 s`, `42 s`, `3 min`, `2 h 5 min`, `4 d 3 h`; a dash for none. */
+export function renderLength(seconds: number | null): string {
+  if (seconds === null || !Number.isFinite(seconds)) return '–';
+  if (seconds < 0) return `${renderLength(-seconds)} ahead`;
+  if (seconds < 10) return `${Number(seconds.toFixed(2))} s`;
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  const days = Math.floor(hours / 24);
+  return hours % 24 === 0 || days >= 10 ? `${days} d` : `${days} d ${hours % 24} h`;
+}
+
 const UNITS: Readonly<Record<string, number>> = {
   B: 1,
   KB: 1000,

@@ -106,7 +106,7 @@ test('first contact is no event; an outage and its end are one event each, with 
     details: { reason: 'connect', step: 'connect', error: 'No connection' },
   });
   expect(disk.records[1]).toMatchObject({
-    message: 'The router is up again after 4m',
+    message: 'The router is up again after 4 min',
     details: { down_since: at(2), down_seconds: 240 },
   });
   expect(disk.records.map(({ uid }) => uid).toSorted()).toEqual(
@@ -254,7 +254,7 @@ test('uptime that goes back is a restart, and a clock that jumps is none', async
   await runFor(80);
   expect(disk.kinds).toEqual(['router.boot']);
   expect(first(disk.records)).toMatchObject({
-    message: 'The router was restarted; uptime at the poll: 20s',
+    message: 'The router was restarted; uptime at the poll: 20 s',
     details: { uptime_seconds: 20 },
   });
   // Longer uptime than before, and yet a restart in an outage of two days.

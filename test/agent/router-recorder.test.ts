@@ -692,6 +692,85 @@ test('RouterRecorder neither shows nor draws the signal of a modem that can no l
   ).toEqual([-80, null, null, null]);
 });
 
+const readModem = (modem: string, rsrp: number, readAtMs = 0, isOnline = false) =>
+  read(modem, {
+    readAtMs,
+    families: [
+      ['router_modem_rsrp_dbm', rsrp],
+      ['router_modem_online', isOnline ? 1 : 0],
+    ].map(([name, value]) => ({
+      ...{ name: String(name), help: '', type: 'gauge' as const },
+      samples: [{ labels: { modem }, value: Number(value) }],
+    })),
+  });
+/** By modem: the signals of its own history; null if it has that of the router. */
+const signalsOf = ({ recorder }: ReturnType<typeof createBench>) =>
+  recorder
+    .describe()
+    .modems.map(({ modem, lastHours }) => [
+      modem,
+      lastHours?.flatMap(({ result, signal }) => (result === null ? [] : [signal])) ?? null,
+    ]);
+
+test('RouterRecorder keeps the signal of each of two modems, over a restart, and no second one of a single modem', async () => {
+  const bench = createBench();
+  const pollAll = (first: number, second: number) => {
+    const nowMs = bench.clock.monotonic();
+    bench.poll(
+      up([readModem('lte2', first, nowMs), readModem('lte3', second, nowMs, true), readModem('lte9', -1, nowMs)]),
+    );
+  };
+  bench.poll(up([readModem('lte2', -70)]));
+  expect(signalsOf(bench)).toEqual([['lte2', null]]);
+  expect(JSON.parse(store(bench) ?? '').history).toEqual({ newestMs: expect.any(Number), slots: expect.any(String) });
+  await bench.clock.advance(3 * MINUTE_MS);
+  pollAll(-80, -60);
+  await bench.clock.advance(3 * MINUTE_MS);
+  pollAll(-81, -61);
+  bench.poll(down());
+  // Beyond two, a modem has none of its own: its name is the router's to choose.
+  const both = [
+    ['lte2', [-80, -81]],
+    ['lte3', [-60, -61]],
+    ['lte9', null],
+  ];
+  expect(signalsOf(bench)).toEqual(both);
+  // The chart of the overview is of the modem with a session.
+  expect(
+    bench.recorder
+      .describe()
+      .lastHours.slice(-3)
+      .map(({ signal }) => signal),
+  ).toEqual([-70, -60, -61]);
+
+  const next = createBench();
+  next.clock.jump(bench.clock.now() - next.clock.now());
+  next.record({ type: 'history-recalled', text: store(bench) ?? '' });
+  await next.clock.advance(3 * MINUTE_MS);
+  next.poll(up([readModem('lte2', -82, next.clock.monotonic())]));
+  expect(signalsOf(next)).toEqual([['lte2', [-80, -81, -82]]]);
+});
+
+test('RouterRecorder recalls a history that has no modems, as stored before there were any, or others', () => {
+  const bench = createBench();
+  bench.poll(up([readModem('lte2', -70)]));
+  const stored = JSON.parse(store(bench) ?? '') as { history: object };
+  for (const modems of [undefined, null, 1, { lte2: {} }, { lte2: { newestMs: 0, slots: '!' } }]) {
+    const next = createBench();
+    next.clock.jump(bench.clock.now() - next.clock.now());
+    next.record({
+      type: 'history-recalled',
+      text: JSON.stringify({ ...stored, history: { ...stored.history, modems } }),
+    });
+    expect(next.recorder.describe().lastHours.at(-1)).toMatchObject({ signal: -70 });
+    next.poll(up([readModem('lte2', -71), readModem('lte3', -60)]));
+    expect(signalsOf(next)).toEqual([
+      ['lte2', [-71]],
+      ['lte3', [-60]],
+    ]);
+  }
+});
+
 const readBoard = (board: string) =>
   read('device_info', {
     families: [
@@ -769,11 +848,15 @@ test('RouterRecorder stores a history that fits into a value, whatever the route
   for (let slot = 1; slot < 480; slot++) {
     const traffic = { receiveBytesPerSecond: 2 ** (random() * 500), transmitBytesPerSecond: 2 ** (random() * 500) };
     const entry = { isUp: random() < 0.5, lagMs: random() * 3e7, durationMs: random() * 3e5, traffic, holdMs: 0 };
-    for (let poll = 0; poll < 3; poll++) state.history.add({ ...entry, signal: 254 * random() - 127 }, slot * 180_000);
+    for (let poll = 0; poll < 3; poll++) {
+      const signals = [evil, `${evil}2`].map((name) => ({ modem: name.slice(-64), value: 254 * random() - 127 }));
+      const modems = signals.map(({ modem, value }) => ({ modem, signal: { kind: 'rsrp' as const, value } }));
+      state.history.add({ ...entry, signal: 254 * random() - 127, modems }, slot * 180_000);
+    }
   }
   const text = renderStoredHistory(state, { wallMs: Date.UTC(2026, 10, 22), ms: 479 * 180_000 }) ?? '';
   expect(text.length).toBeGreaterThan(8000);
-  expect(text.length).toBeLessThan(12_000);
+  expect(text.length).toBeLessThan(16_000);
   const { recorder, record, clock } = createBench();
   clock.jump(86_400_000);
   record({ type: 'history-recalled', text });

@@ -19,14 +19,15 @@ test('after a restart in an outage, the pages know since when, and charts claim 
   });
   await fleet.advance(3 * MINUTE_MS);
   const before = await fleet.metrics('/router/sim-1?view=modem');
-  expect(before).toContain('<span class="good">online</span>');
+  const [good, expired] = ['<bdi><span class="good">yes</span></bdi>', '<bdi><span class="expired">yes</span></bdi>'];
+  expect(before).toContain(`>Data session</dt><dd>${good}`);
   for (const router of fleet.simulator.routers) await router.fault('down');
   await fleet.advance(5 * MINUTE_MS);
   // Seen by this process: it knows since when.
   expect(strip(await fleet.metrics('/'))).toContain('6 of 6 routers down at connect since 12:03');
   const down = await fleet.metrics('/router/sim-1?view=modem');
-  expect(down).not.toContain('<span class="good">online</span>');
-  expect(down).toContain('<span class="soft">last online</span>');
+  expect(down).not.toContain(good);
+  expect(down).toContain(`>Data session</dt><dd>${expired}`);
 
   await fleet.stopAgent();
   await fleet.startAgent();

@@ -49,7 +49,7 @@ test('an outage, and a restart of the agent within it, are on the page of the ro
   });
   const page = await fleet.metrics('/router/sim-1');
   expect(page).toContain('<strong class="expired">');
-  expect(strip(page)).toMatch(/Values of 1[89] min ago/);
+  expect(strip(page)).toMatch(/Newest values of 1[89] min ago/);
   const metrics = await fleet.metrics();
   for (const name of ['router_up', 'router_last_success', 'router_modem', 'router_board']) {
     expect(metrics).not.toMatch(new RegExp(`^${name}`, 'm'));
@@ -72,6 +72,37 @@ test('an outage, and a restart of the agent within it, are on the page of the ro
     JSON.parse(await fleet.metrics('/api/v1/routers')) as { routers: { availability: string }[] }
   ).routers[0] ?? { availability: '' };
   expect(availability).toMatch(/^-{116,}[um][dm][dm][um]?$/);
+});
+
+test('each of two modems has a chart of its own signal, over a restart of the agent', async () => {
+  await using fleet = await startFleet();
+  const signalOf = (modem: string, rssi: string) =>
+    fleet.router().setStatus(modem, { unique: { state: 'Online', RSSI: rssi, RSRP: '', signal: '' } });
+  signalOf('lte2', '-91 dBm');
+  signalOf('lte3', '-61 dBm');
+  await fleet.advance(9 * MINUTE_MS);
+  await fleet.stopAgent();
+  await fleet.startAgent();
+  await fleet.advance(6 * MINUTE_MS);
+  const { modems } = await describeRouter(fleet);
+  expect(modems.map(({ modem, signal }) => [modem, signal?.value])).toEqual([
+    ['lte2', -91],
+    ['lte3', -61],
+  ]);
+  const page = await fleet.metrics('/router/sim-1?view=modem');
+  const charts = page.matchAll(
+    /<h3><bdi>(lte\d)<\/bdi><\/h3><div class="plots wide"><figure><svg [^>]*aria-label="([^"]*)"/g,
+  );
+  expect([...charts].map(([, ...texts]) => texts)).toEqual([
+    [
+      'lte2',
+      expect.stringMatching(/^Signal \(RSSI\): last -91 dBm, minimum -91 dBm, maximum -91 dBm in the last 1\d min$/),
+    ],
+    [
+      'lte3',
+      expect.stringMatching(/^Signal \(RSSI\): last -61 dBm, minimum -61 dBm, maximum -61 dBm in the last 1\d min$/),
+    ],
+  ]);
 });
 
 test('a killed agent has lost at most the last five minutes of the history', async () => {

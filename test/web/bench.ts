@@ -117,6 +117,7 @@ export const DETAIL: RouterDetail = {
   logRotation: null,
   recentGaps: [],
   lastHours: [],
+  modems: [],
   values: [],
   interfaceRates: [],
 };

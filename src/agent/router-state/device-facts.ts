@@ -10,6 +10,8 @@ export interface LastFacts {
 }
 
 interface Facts {
+  /** Where they were read: of a modem, its name. */
+  readonly resource: string;
   model?: string | undefined;
   location?: string | undefined;
   operator?: string | undefined;
@@ -109,12 +111,17 @@ export class DeviceFacts {
     return this.#shown.flatMap(({ wanInterfaces }) => wanInterfaces ?? []);
   }
 
+  /** Modems with their signals. */
+  get modems(): readonly { readonly modem: string; readonly signal: SignalSummary | null }[] {
+    return this.#shown.filter(isModem).map((facts) => ({ modem: facts.resource, signal: toSignal(facts) }));
+  }
+
   /** Records a poll that ended at `nowMs` (monotonic). A failed resource keeps its facts until they expire. */
   record({ isUp, resources, withdrawn }: Pick<PollResult, 'isUp' | 'resources' | 'withdrawn'>, nowMs: number): void {
     for (const { name, state, isUnchanged, families, readAtMs, staleAfterMs } of resources) {
       if (state === 'failed') continue;
       const known = this.#known?.get(name);
-      const read = state === 'read' ? extract(families) : undefined;
+      const read = state === 'read' ? extract(name, families) : undefined;
       const facts = isUnchanged ? known?.facts : read;
       if (facts === undefined) {
         this.#known?.delete(name);
@@ -152,12 +159,12 @@ function isPoor({ bestRsrp, bestRssi }: Facts): boolean | undefined {
   return bestRssi === undefined ? undefined : bestRssi < POOR_BELOW.rssi;
 }
 
-function extract(families: readonly MetricFamily[]): Facts | undefined {
+function extract(resource: string, families: readonly MetricFamily[]): Facts | undefined {
   let facts: Facts | undefined;
   for (const { name, samples } of families) {
     const extractor = EXTRACTORS.get(name);
     if (!extractor || samples.length === 0) continue;
-    facts ??= {};
+    facts ??= { resource };
     extractor(samples, facts);
   }
   return facts;

@@ -1,6 +1,7 @@
 import { constants, deflateSync, inflateSync } from 'node:zlib';
 import { createNumbers } from '../../base/index.ts';
 import type { HistoryPoint, InterfaceRate, PollFault, PollSummary } from '../../web/index.ts';
+import type { DeviceFacts } from './device-facts.ts';
 
 interface Poll {
   /** Wall time in milliseconds since the Unix epoch. */
@@ -73,8 +74,10 @@ const RESULTS = Buffer.alloc(SLOTS / LETTER_SLOTS);
 
 interface HistoryEntry {
   readonly isUp: boolean;
-  /** In its own unit; `undefined` without a modem. */
+  /** In its own unit; `undefined` without a modem. Of several modems, that of the one that is shown. */
   readonly signal: number | undefined;
+  /** All modems. Default: none. */
+  readonly modems?: DeviceFacts['modems'];
   /** Longest lag of the logs; `undefined` without any. Milliseconds. */
   readonly lagMs: number | undefined;
   /** Milliseconds. */
@@ -89,6 +92,8 @@ interface PackedHistory {
   /** Start of the newest slot. Wall time in milliseconds since the Unix epoch. */
   readonly newestMs: number;
   readonly slots: string;
+  /** By name; absent without several. */
+  readonly modems?: Readonly<Record<string, PackedHistory | undefined>> | undefined;
 }
 
 export interface Moment {
@@ -140,10 +145,12 @@ class Slots {
 
 /** Twelve planes. */
 const PACKED_BYTES = 12 * SLOTS;
+/** Modems of one router with a history of their own: no device has more. */
+const MODEMS_MAX = 2;
 
 /**
  * The last 24 hours of one router in slots of three minutes. A slot has the last value of each kind, the weakest and the
- * strongest signal, and whether polls succeeded or failed in it.
+ * strongest signal, and whether polls succeeded or failed in it. Of several modems, each has a history of its signal besides.
  */
 export class RouterHistory {
   #slots: Slots | undefined;
@@ -152,9 +159,11 @@ export class RouterHistory {
   #last = 0;
   /** Number of the last slot in which the result of the last poll holds. */
   #heldTo = Number.NEGATIVE_INFINITY;
+  /** `undefined` until there are several: most routers of a fleet have one. */
+  #modems: ReadonlyMap<string, RouterHistory> | undefined;
 
   /** Records a poll that ended at `nowMs` (monotonic). */
-  add({ isUp, signal, lagMs, durationMs, traffic, holdMs }: HistoryEntry, nowMs: number): void {
+  add({ isUp, signal, modems = [], lagMs, durationMs, traffic, holdMs }: HistoryEntry, nowMs: number): void {
     const number = toNumber(nowMs);
     if (!this.#slots) this.#newest = number;
     this.#slots ??= new Slots();
@@ -174,6 +183,19 @@ export class RouterHistory {
     const { receiveBytesPerSecond: received, transmitBytesPerSecond: sent } = traffic ?? {};
     if (typeof received === 'number') slots.received[slot] = packRate(received);
     if (typeof sent === 'number') slots.sent[slot] = packRate(sent);
+    if (!this.#modems && modems.length < 2) return;
+    // Those that there are now come first: others may be gone for good.
+    const present = modems.map(({ modem }) => [modem, this.ofModem(modem) ?? new RouterHistory()] as const);
+    this.#modems = new Map([...new Map([...present, ...(this.#modems ?? [])])].slice(0, MODEMS_MAX));
+    for (const [name, history] of this.#modems) {
+      const own = isUp ? modems.find(({ modem }) => modem === name)?.signal?.value : undefined;
+      history.add({ isUp, signal: own, lagMs: undefined, durationMs: Number.NaN, traffic: undefined, holdMs }, nowMs);
+    }
+  }
+
+  /** Returns the history of a modem; `undefined` if there is only one, whose signal is that of the router. */
+  ofModem(name: string): RouterHistory | undefined {
+    return this.#modems?.get(name);
   }
 
   /** Returns the slots of the last 24 hours, the oldest first; empty before the first poll. */
@@ -219,7 +241,7 @@ export class RouterHistory {
   }
 
   /** Returns the slots as text and the start of the newest one in wall time; `undefined` before the first poll. */
-  pack({ ms, wallMs }: Moment): PackedHistory | undefined {
+  pack(at: Moment): PackedHistory | undefined {
     const slots = this.#slots;
     if (!slots) return undefined;
     const bytes = Buffer.alloc(PACKED_BYTES);
@@ -229,12 +251,15 @@ export class RouterHistory {
       bytes.set(plane.subarray(oldest), index * SLOTS);
       bytes.set(plane.subarray(0, oldest), (index + 1) * SLOTS - oldest);
     }
-    const packed = deflateSync(bytes, { level: constants.Z_BEST_SPEED });
-    return { newestMs: wallMs - ms + this.#newest * SLOT_MS, slots: packed.toString('base64') };
+    const packed = deflateSync(bytes, { level: constants.Z_BEST_SPEED }).toString('base64');
+    const modems =
+      this.#modems && Object.fromEntries(this.#modems.entries().map(([name, one]) => [name, one.pack(at)]));
+    return { newestMs: at.wallMs - at.ms + this.#newest * SLOT_MS, slots: packed, modems };
   }
 
   /** Continues a history that was packed before. The time since then has no values; text of others counts as empty. */
-  recall(packed: PackedHistory, { ms, wallMs }: Moment): void {
+  recall(packed: PackedHistory, at: Moment): void {
+    const { ms, wallMs } = at;
     const bytes = unpackBytes(packed.slots);
     if (!bytes) return;
     // A wall clock that was set back says nothing about the time that has passed.
@@ -248,6 +273,11 @@ export class RouterHistory {
       column.set(shift === 0 ? plane : column.map((low, slot) => low | ((plane[slot] ?? 0) << shift)));
     }
     this.#slots = slots;
+    for (const [name, one] of Object.entries(packed.modems ?? {})) {
+      const history = new RouterHistory();
+      if (one) history.recall(one, at);
+      this.#modems = new Map([...(this.#modems ?? []), [name, history]]);
+    }
   }
 
   #resultOf(slots: Slots, number: number): number {

@@ -157,7 +157,8 @@ function reducePoll(state: RouterState, event: RouterEventOf<'polled'>, at: Mome
   // While a router is down, only its last signal is known.
   const signal = isUp ? state.device.summary.signal?.value : undefined;
   state.traffic = isUp ? state.rates.findTraffic(state.device.wanInterfaces) : undefined;
-  state.history.add({ isUp, signal, lagMs, durationMs, traffic: state.traffic, holdMs: quietMs }, at.ms);
+  const { modems } = state.device;
+  state.history.add({ isUp, signal, modems, lagMs, durationMs, traffic: state.traffic, holdMs: quietMs }, at.ms);
   const hasOtherCertificate = (certificateNotAfterMs ?? state.certificateNotAfterMs) !== state.certificateNotAfterMs;
   if (hasOtherCertificate) state.certificateNotAfterMs = certificateNotAfterMs;
   return [

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson, renderDuration } from '../../base/index.ts';
+import { parseJson, renderLength } from '../../base/index.ts';
 import { type LogEvent, renderEventUid } from '../../logs/index.ts';
 import { type EventRecord, LOG_EVENTS, ROUTER_EVENTS, type RouterIdentity } from '../../model/index.ts';
 import type { EventSummary, RouterFailureSummary } from '../../web/index.ts';
@@ -229,6 +229,6 @@ const MESSAGES: Readonly<Record<JournalEvent['kind'], string>> = {
 function renderMessage(kind: JournalEvent['kind'], details: Details): string {
   return MESSAGES[kind].replaceAll(/\{(\w+)\}/g, (_, key: string) => {
     const value = details[key] ?? '';
-    return key.endsWith('_seconds') ? renderDuration(Number(value) * 1000) : String(value);
+    return key.endsWith('_seconds') ? renderLength(Number(value)) : String(value);
   });
 }

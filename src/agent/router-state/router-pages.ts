@@ -122,6 +122,11 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
     recentGaps: describeGaps(state),
     recentPolls: state.polls.describe(),
     lastHours: state.history.describe(at),
+    modems: state.device.modems.map(({ modem, signal }) => ({
+      modem,
+      signal,
+      lastHours: state.history.ofModem(modem)?.describe(at) ?? null,
+    })),
     values: describeValues({ router: settings, modules: settings.modules, resources, exposition }),
     interfaceRates: state.reach === 'up' ? state.rates.describe() : [],
   };

@@ -6,12 +6,13 @@ import type { Moment, RouterState } from './router-state.ts';
 
 const time = z.number().nonnegative();
 const storedFacts = z.object({ readAtMs: time, device: deviceSchema });
+const storedSlots = z.object({ newestMs: time, slots: z.string() });
 const storedSchema = z.object({
-  history: z.object({ newestMs: time, slots: z.string() }),
+  history: storedSlots.extend({ modems: z.record(z.string(), storedSlots).optional().catch(undefined) }),
   facts: storedFacts.optional().catch(undefined),
 });
 
-/** Returns the history of a router with its last facts as text, at most 12,000 characters; `undefined` before its first poll. */
+/** Returns the history of a router with its last facts as text, at most 16,000 characters; `undefined` before its first poll. */
 export function renderStoredHistory(state: RouterState, at: Moment): string | undefined {
   const history = state.history.pack(at);
   return history && JSON.stringify({ history, facts: findFacts(state) });

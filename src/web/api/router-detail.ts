@@ -1,7 +1,7 @@
 /** One router. Part of the JSON of `/api/v1/`, in the units of routers.ts. */
 
 import type { LogGapSummary, LogRotationSummary, RecordSummary, RouterLogSummary } from './logs.ts';
-import type { InterfaceRate, PollFault, RouterSummary } from './routers.ts';
+import type { InterfaceRate, PollFault, RouterSummary, SignalSummary } from './routers.ts';
 
 /** Three minutes of a router's history. */
 export interface HistoryPoint {
@@ -47,6 +47,16 @@ export interface RouterDetail extends RouterSummary {
   readonly interfaceRates: readonly InterfaceRate[];
   /** The last 24 hours in steps of three minutes, oldest first; kept over a restart of the agent. */
   readonly lastHours: readonly HistoryPoint[];
+  readonly modems: readonly ModemDetail[];
+}
+
+/** One modem. */
+interface ModemDetail {
+  /** Label `modem`. */
+  readonly modem: string;
+  readonly signal: SignalSummary | null;
+  /** As {@link RouterDetail.lastHours}, with results and signals only; null if those are of this modem: there is no other. */
+  readonly lastHours: readonly HistoryPoint[] | null;
 }
 
 /** Answer of `GET /api/v1/routers/NAME`. */

@@ -1,9 +1,10 @@
 import { html } from 'hono/html';
+import { renderLength } from '../../base/index.ts';
 
 /** A piece of a page. Inserted values are escaped. */
 export type Html = ReturnType<typeof html>;
 
-export { html };
+export { html, renderLength };
 
 /** Longer text of a router is truncated; the full text is in the log and in the JSON. */
 const TEXT_CHARS_MAX = 400;
@@ -32,20 +33,6 @@ const DAY_MS = 86_400_000;
 
 /** Shown instead of unknown values. */
 export const NOTHING = '–';
-
-/** Renders a duration in at most two units: `0.25 s`, `42 s`, `3 min`, `2 h 5 min`, `4 d 3 h`. */
-export function renderLength(seconds: number | null): string {
-  if (seconds === null || !Number.isFinite(seconds)) return NOTHING;
-  if (seconds < 0) return `${renderLength(-seconds)} ahead`;
-  if (seconds < 10) return `${Number(seconds.toFixed(2))} s`;
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  const minutes = Math.round(seconds / 60);
-  if (minutes < 60) return `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
-  const days = Math.floor(hours / 24);
-  return hours % 24 === 0 || days >= 10 ? `${days} d` : `${days} d ${hours % 24} h`;
-}
 
 /** Renders a time (RFC 3339) relative to now: `12 s ago`, with the time as the tooltip. */
 export function renderAgo(at: string | null, nowMs: number): Html | string {

@@ -95,7 +95,7 @@ function describePage({ records, next, searchedTo, fault }: RecordPage, { query,
   if (records.length === 0 && fault !== null) return '';
   const which = query.before === undefined ? 'The last' : 'Older';
   if (records.length > 0) {
-    return html`${which} ${renderMany(records.length, 'line')}, the newest first; kept within <code>storage.recent</code>.`;
+    return html`${which} ${renderMany(records.length, 'line')}, the newest first. The agent keeps the last lines of all routers, up to the size that <code>storage.recent</code> sets.`;
   }
   if (next !== null) return html`No matching lines down to ${renderMoment(searchedTo)}.`;
   if (absence !== undefined) return `No matching lines. ${absence}`;

@@ -71,7 +71,7 @@ export function renderHistory(
   const graded = grade ? renderGrade(points, range ?? ((point) => [one(point), one(point)]), grade) : '';
   const slot = (width - left - right) / points.length;
   const draw = (start: number, length: number, y: number) =>
-    `M${toX(start)} ${y}h${round(slot * length)}V${floor + row}h-${round(slot * length)}z`;
+    `M${round(left + start * slot)} ${y}h${round(slot * length)}V${floor + row}h-${round(slot * length)}z`;
   const down = findRuns(points, ({ result }) => result === 'down' || result === 'mixed');
   const watched = points.findIndex(({ result }) => result !== null);
   const holes = findRuns(points, ({ result }) => result === null).filter(({ start }) => start > watched);

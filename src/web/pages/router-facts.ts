@@ -120,8 +120,7 @@ export function renderBand(results: string, words: string, gaps: readonly number
     }
     x += run.length;
   }
-  // One unit wider, because rounding could clip the last mark.
-  return html`<svg class="spark" role="img" aria-label="${words}" viewBox="0 0 ${results.length + 1} ${HEIGHT}" preserveAspectRatio="none"><title>${words}</title>${Object.entries(
+  return html`<svg class="spark" role="img" aria-label="${words}" viewBox="0 0 ${results.length} ${HEIGHT}" preserveAspectRatio="none"><title>${words}</title>${Object.entries(
     paths,
   ).map(([letter, path]) =>
     MARKS[letter] ? html`<path class="${MARKS[letter][0]}" d="${path}"/>` : '',

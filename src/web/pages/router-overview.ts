@@ -1,5 +1,6 @@
 import { renderMany } from '../../base/index.ts';
-import type { FamilyValues, RouterDetail } from '../api/router-detail.ts';
+import type { FamilyValues, HistoryPoint, RouterDetail } from '../api/router-detail.ts';
+import type { SignalSummary } from '../api/routers.ts';
 import { type Html, html, renderBitRate, renderLength, renderMoment, toShown } from './html.ts';
 import { describeUse } from './money.ts';
 import { type HistorySeries, POINT_S, renderHistory } from './plots.ts';
@@ -10,25 +11,8 @@ import {
   renderSparkline,
   SIGNAL_LIMITS,
   SIGNAL_UNITS,
-  type SignalKind,
 } from './router-facts.ts';
-import { findCurrent } from './value-table.ts';
-
-type Sample = FamilyValues['samples'][number] &
-  Pick<FamilyValues, 'ageSeconds'> & {
-    /** True if the router is up, and the resource could be read last. */
-    readonly isCurrent: boolean;
-  };
-
-/** Families of the shipped module for modems. */
-const SIGNALS: readonly (readonly [kind: SignalKind, family: string])[] = [
-  ['rsrp', 'router_modem_rsrp_dbm'],
-  ['rsrq', 'router_modem_rsrq_db'],
-  ['sinr', 'router_modem_sinr_db'],
-  ['rssi', 'router_modem_rssi_dbm'],
-  ['csq', 'router_modem_signal_csq'],
-];
-const MODEMS_MAX = 8;
+import { renderValues } from './value-table.ts';
 
 /** Renders the tiles of a router, when it was up, and charts of a {@link parseRange}. */
 export function renderOverview(router: RouterDetail, range: string): Html {
@@ -103,7 +87,7 @@ function describeLogs({ logs, logLagSeconds, bytes: { logsPausedUntil } }: Route
 }
 
 const LETTERS = { up: 'u', down: 'd', mixed: 'm' } as const;
-/** A chart of fewer points says nothing. */
+/** One hour: a chart of fewer points says nothing. */
 const POINTS_MIN = 20;
 /** Points by time range. */
 const RANGES: Readonly<Record<string, number>> = { '1h': 20, '6h': 120, '24h': 480 };
@@ -136,26 +120,18 @@ const CHARTS = {
 } satisfies Record<string, HistorySeries>;
 
 /**
- * Renders when the router was up, and charts. Before a range is full, they show the time since the first poll, one hour at least: no chart
- * claims more.
+ * Returns the first point that was watched, negative without one, and the first of a range: before it is full, charts show the time since
+ * the first poll, one hour at least.
  */
-export function renderHours(
-  { lastHours, recentGaps, device: { signal } }: RouterDetail,
-  view: string,
-  range: string,
-  charts: readonly ('signal' | keyof typeof CHARTS)[],
-): Html | string {
+function findStart(lastHours: readonly HistoryPoint[], range: string): readonly [watched: number, shown: number] {
   const first = lastHours.findIndex(({ result }) => result !== null);
-  if (first < 0) return '';
-  const start = lastHours.length - (RANGES[range] ?? 0);
-  const points = lastHours.slice(Math.max(0, start, Math.min(first - 1, lastHours.length - POINTS_MIN)));
-  const watchedS = Math.min(points.length, lastHours.length - first) * POINT_S;
-  const links = Object.keys(RANGES).map(
-    (one) =>
-      html` <a href="?view=${view}&amp;range=${one}"${one === range ? html` aria-current="true"` : ''}>${one.replace('h', ' h')}</a>`,
-  );
+  const { length } = lastHours;
+  return [first, Math.max(0, length - (RANGES[range] ?? 0), Math.min(first - 1, length - POINTS_MIN))];
+}
+
+function renderSignalHistory(signal: SignalSummary | null, points: readonly HistoryPoint[]): Html | string {
   const kind = signal?.kind ?? 'csq';
-  const signalSeries: HistorySeries = {
+  const series: HistorySeries = {
     title: `Signal (${kind.toUpperCase()})`,
     lines: [{ name: '', pick: (point) => point.signal }],
     range: ({ signalMin, signalMax }) => [signalMin, signalMax],
@@ -164,58 +140,45 @@ export function renderHours(
     grade: (value) => gradeSignal(kind, value),
     limits: SIGNAL_LIMITS[kind],
   };
+  return renderHistory(series, points);
+}
+
+/** Renders when the router was up, and charts. No chart claims more time than was watched. */
+export function renderHours(
+  { lastHours, recentGaps, device: { signal } }: RouterDetail,
+  view: string,
+  range: string,
+  charts: readonly ('signal' | keyof typeof CHARTS)[],
+): Html | string {
+  const [first, start] = findStart(lastHours, range);
+  if (first < 0) return '';
+  const points = lastHours.slice(start);
+  const watchedS = Math.min(points.length, lastHours.length - first) * POINT_S;
+  const links = Object.keys(RANGES).map(
+    (one) =>
+      html` <a href="?view=${view}&amp;range=${one}"${one === range ? html` aria-current="true"` : ''}>${one.replace('h', ' h')}</a>`,
+  );
   const results = points.map(({ result }) => (result ? LETTERS[result] : '-')).join('');
   const startMs = Date.parse(points[0]?.at ?? '');
   const gaps = recentGaps
     .map(({ until, at }) => Math.floor((Date.parse(until ?? at) - startMs) / 1000 / POINT_S))
     .filter((slot) => slot >= 0 && slot < points.length);
-  return html`<div class="titled"><h2>Last ${renderLength(watchedS)}</h2>
+  return html`<div class="titled"><h2>Last ${watchedS < HOUR_S ? `1 h, watched for ${renderLength(watchedS)}` : renderLength(watchedS)}</h2>
 <p class="ranges">Range:${links}</p></div>
 <figure class="up-down">${renderSparkline(results, POINT_S, gaps)}<figcaption>Up or down, in steps of 3 min${/[^-]-/.test(results) ? '; thin line: not watched' : ''}${gaps.length > 0 ? '; vertical line: log lines are missing' : ''}</figcaption></figure>
-<div class="plots wide">${charts.map((name) => renderHistory(name === 'signal' ? signalSeries : CHARTS[name], points))}</div>`;
+<div class="plots wide">${charts.map((name) => (name === 'signal' ? renderSignalHistory(signal, points) : renderHistory(CHARTS[name], points)))}</div>`;
 }
 
-/** Renders each modem: its network, card and signal. */
-export function renderModems(router: RouterDetail): Html | string {
-  const find = (family: string) => findSamples(router, family);
-  const modems = [
-    ...new Set(
-      ['router_modem_info', 'router_modem_online', ...SIGNALS.map(([, family]) => family)].flatMap((family) =>
-        find(family).map(({ labels }) => labels['modem'] ?? ''),
-      ),
-    ),
-  ];
-  const of = (family: string, modem: string) => find(family).find(({ labels }) => (labels['modem'] ?? '') === modem);
-  if (modems.length === 0) return '';
-  return html`<div class="overview">${modems.slice(0, MODEMS_MAX).map((modem) => {
-    const info = of('router_modem_info', modem);
-    const technology = of('router_modem_access_technology', modem);
-    const card = of('router_modem_used_sim', modem);
-    const online = of('router_modem_online', modem);
-    const works = of('router_modem_sim_ok', modem);
-    const attempts = of('router_modem_pin_retries', modem);
-    const signals = SIGNALS.flatMap(([kind, family]) => {
-      const sample = of(family, modem);
-      return sample ? [{ kind, sample }] : [];
-    });
-    const operator = info?.labels['provider_name'] ?? info?.labels['provider'];
-    return html`<section><h2>Modem <bdi>${toShown(modem, 60)}</bdi></h2>
-<dl>${renderFact('Operator', operator, info)}${renderFact('Technology', technology?.labels['access_technology'], technology)}${renderFact('SIM', card?.labels['used_sim'], card)}${
-      works ? html`<dt>SIM works</dt><dd>${renderGood(works, 'yes', 'no')}${renderAge(works)}</dd>` : ''
-    }${renderFact('PIN attempts left', attempts && String(attempts.value), attempts)}${
-      online ? html`<dt>Data session</dt><dd>${renderGood(online, 'online', 'offline')}${renderAge(online)}</dd>` : ''
-    }${signals.map(
-      ({ kind, sample }) =>
-        html`<dt>${kind.toUpperCase()}</dt><dd>${renderSignal({ kind, value: sample.value }, sample.isCurrent)}${renderAge(sample)}</dd>`,
-    )}</dl></section>
-`;
-  })}</div>`;
-}
-
-function renderGood({ value, isCurrent }: Sample, good: string, bad: string): Html {
-  const word = value === 1 ? good : bad;
-  if (!isCurrent) return html`<span class="soft">last ${word}</span>`;
-  return value === 1 ? html`<span class="good">${word}</span>` : html`<strong class="warn">${word}</strong>`;
+/** Renders each modem with the chart of its signal and its values. */
+export function renderModems(router: RouterDetail, range: string): Html {
+  const { modems, lastHours, device } = router;
+  const [, start] = findStart(lastHours, range);
+  const charts = modems.map(({ modem, signal, lastHours: own }) => {
+    const chart = renderSignalHistory(signal ?? device.signal, (own ?? lastHours).slice(start));
+    return [toShown(modem), html`<div class="plots wide">${chart}</div>`] as const;
+  });
+  return html`${device.signal ? renderHours(router, 'modem', range, modems.length === 0 ? ['signal'] : []) : ''}
+${renderValues(router, 'modem', new Map(charts))}`;
 }
 
 /** Of any module, those of users included. */
@@ -224,25 +187,7 @@ function listTemperatures(router: RouterDetail): readonly string[] {
   return [...new Set(families)].filter((name) => name.endsWith('_temperature_celsius'));
 }
 
-function renderFact(title: string, value: string | null | undefined, sample: Sample | undefined): Html | string {
-  return value === null || value === undefined || value === ''
-    ? ''
-    : html`<dt>${title}</dt><dd${sample?.isCurrent === false ? html` class="soft"` : ''}><bdi>${toShown(value, 120)}</bdi>${renderAge(sample)}</dd>`;
-}
-
-/** The head of the page has the age of current values. */
-function renderAge(sample: Sample | undefined): Html | string {
-  if (sample === undefined || sample.isCurrent || sample.ageSeconds === null) return '';
-  return html` <span class="soft">· ${renderLength(Math.round(sample.ageSeconds))} ago</span>`;
-}
-
-function findSamples(router: RouterDetail, family: string): readonly Sample[] {
-  const isCurrent = findCurrent(router);
-  return router.values.flatMap(({ families }) =>
-    families
-      .filter(({ name }) => name === family)
-      .flatMap(({ samples, ageSeconds, resource }) =>
-        samples.map((sample) => ({ ...sample, ageSeconds, isCurrent: isCurrent(resource) })),
-      ),
-  );
+function findSamples(router: RouterDetail, family: string): FamilyValues['samples'] {
+  const families = router.values.flatMap((module) => module.families);
+  return families.filter(({ name }) => name === family).flatMap(({ samples }) => samples);
 }

@@ -114,7 +114,7 @@ function renderHead(router: RouterDetail, { canPoll, grafana }: RouterView, base
   // An address may come from a list of another system.
   const link = /^https?:\/\//.test(url) ? html`<a href="${url}" rel="noreferrer">Web interface</a>, ` : '';
   return html`<div class="head"><h1>${name}</h1>
-<p>${renderState(router, state)}. <span class="soft">${facts.flatMap((fact) => (fact ? [toShown(fact, 120)] : [])).join(' · ')}${lastSuccess === null ? '' : html`. Values of ${renderAgo(lastSuccess, nowMs)}`}.</span></p>
+<p>${renderState(router, state)}. <span class="soft">${facts.flatMap((fact) => (fact ? [toShown(fact, 120)] : [])).join(' · ')}${lastSuccess === null ? '' : html`. Newest values of ${renderAgo(lastSuccess, nowMs)}`}.</span></p>
 <p>${link}<a href="${base}probe?target=${encodeURIComponent(name)}">Metrics</a>, <a href="${base}api/v1/routers/${encodeURIComponent(name)}">JSON</a>${renderDashboards(grafana, name)}</p>
 ${canPoll ? renderActions(router, base) : ''}</div>`;
 }
@@ -139,8 +139,7 @@ ${renderEvents(events, how)}`;
     case 'agent':
       return renderAgentView(router, { range, config }, nowMs);
     case 'modem':
-      return html`${renderModems(router)}
-${renderValues(router, view)}`;
+      return renderModems(router, range);
     case 'configuration':
       return html`${renderValues(router, view)}
 ${renderBackups(router.name, shown.backups)}`;
@@ -185,6 +184,9 @@ function renderDashboards(grafana: string | undefined, name: string): Html | str
   return html`, Grafana: <a href="${grafana}/d/router-exporter-router${query}">router</a>, <a href="${grafana}/d/router-exporter-logs${query}">its logs</a>`;
 }
 
+/** Errors with advice of their own end with it, as a second sentence. */
+const HAS_ADVICE = /[.?!] [A-Z]/;
+
 function renderNotice({ name, failure, fault }: RouterDetail, canShowLines: boolean): Html | string {
   const error = failure?.error ?? fault?.error;
   if (error === undefined) return '';
@@ -192,7 +194,7 @@ function renderNotice({ name, failure, fault }: RouterDetail, canShowLines: bool
   if (!step) return html`<div class="notice"><p><strong>Not polled:</strong> ${toShown(error)}</p></div>`;
   const where = fault ? renderStep(fault) : step;
   return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Degraded'} at ${where}:</strong> ${toShown(error)}</p>
-<p>${explainFailure(failure?.reason ?? step) ?? ''}.</p>
+${HAS_ADVICE.test(error) ? '' : html`<p>${explainFailure(failure?.reason ?? step) ?? ''}.</p>`}
 <p>Step by step: <code>router-exporter doctor ${name}</code>${failure && canShowLines ? html`. Before the failure: <a href="?view=logs">its last lines</a>` : ''}</p></div>`;
 }
 

@@ -2,7 +2,7 @@ import { compareNaturally, renderBytes, renderCount, renderMany } from '../../ba
 import type { FamilyValues, ModuleValues, RouterDetail } from '../api/router-detail.ts';
 import type { InterfaceRate } from '../api/routers.ts';
 import { type Html, html, NOTHING, renderBitRate, renderLength, renderMoment, toSentence, toShown } from './html.ts';
-import { hasCurrentValues } from './router-facts.ts';
+import { hasCurrentValues, renderSignal, type SignalKind } from './router-facts.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** Two rows with more columns than this are two lists: a table would be wider than the screen. */
@@ -35,8 +35,15 @@ const POSITION = 'router_wan_chain_member_info position';
 /** Values as old as this say so: those of slow modules. Seconds. */
 const AGE_SHOWN_S = 120;
 
-/** Renders the reported values of one part of the page by module. User modules need no code of their own. */
-export function renderValues(router: RouterDetail, view: string): Html | string {
+/** Drawings by the title of the row to which they belong. */
+type Charts = ReadonlyMap<string, Html>;
+const NO_CHARTS: Charts = new Map();
+
+/**
+ * Renders the reported values of one part of the page by module, with charts in the module of the same name. User modules need no code of
+ * their own.
+ */
+export function renderValues(router: RouterDetail, view: string, charts = NO_CHARTS): Html | string {
   const all = Object.values(MODULES).flat();
   const own = MODULES[view] ?? [];
   const rank = (module: string) => (own.includes(module) ? own.indexOf(module) : own.length);
@@ -45,11 +52,11 @@ export function renderValues(router: RouterDetail, view: string): Html | string 
     .toSorted((a, b) => rank(a.module) - rank(b.module));
   if (shown.length === 0) return html`<p class="soft">${EMPTY[view] ?? ''}</p>`;
   return html`<div class="values">
-${shown.map((module) => renderModule(module, router))}
+${shown.map((one) => renderModule(one, router, one.module === view ? charts : NO_CHARTS))}
 </div>`;
 }
 
-function renderModule({ module, help, families }: ModuleValues, router: RouterDetail): Html {
+function renderModule({ module, help, families }: ModuleValues, router: RouterDetail, charts: Charts): Html {
   const name = TITLES[module] ?? toSentence(toShown(module.replaceAll('_', ' ')));
   const isCurrent = findCurrent(router);
   const ages = families.flatMap(({ ageSeconds, resource }) =>
@@ -59,13 +66,13 @@ function renderModule({ module, help, families }: ModuleValues, router: RouterDe
     ages.length === 0 ? '' : html` <span class="soft">· last read ${renderLength(Math.max(...ages))} ago</span>`;
   return html`<section><h2>${name}${age}</h2>
 ${help === '' ? '' : html`<p class="soft">${toShown(help)}</p>`}
-${createValueTables(families, isCurrent).map((table) => renderValueTable(withRates(table, router.interfaceRates), name))}
+${createValueTables(families, isCurrent).map((table) => renderValueTable(withRates(table, router.interfaceRates), name, charts))}
 </section>
 `;
 }
 
 /** Returns whether the values of a resource are current: the router is up, and the last read did not fail. */
-export function findCurrent(router: RouterDetail): (resource: string) => boolean {
+function findCurrent(router: RouterDetail): (resource: string) => boolean {
   const failed = new Set(router.resources.filter((one) => one.state === 'failed').map(({ resource }) => resource));
   return (resource) => hasCurrentValues(router) && !failed.has(resource);
 }
@@ -93,9 +100,10 @@ const NAME: Column<ValueRow> = {
   cell: ({ title }) => html`<bdi>${title === '' ? NOTHING : title}</bdi>`,
 };
 
-function renderValueTable({ rows, columns, rest, kind }: ValueTable, name: string): Html {
+function renderValueTable({ rows, columns, rest, kind }: ValueTable, name: string, charts: Charts): Html {
   const isList = rows.length === 1 || (rows.length === 2 && columns.length > COLUMNS_OF_TWO_MAX);
-  if (isList) return html`${rows.map((row) => renderList(row, columns))}`;
+  if (isList || rows.some(({ title }) => charts.has(title)))
+    return html`${rows.map((row) => renderList(row, columns, charts.get(row.title)))}`;
   const cells: Column<ValueRow>[] = columns.map(({ key, title, help }) => ({
     title,
     help,
@@ -113,7 +121,7 @@ function renderValueTable({ rows, columns, rest, kind }: ValueTable, name: strin
   return html`${renderRows(others, '')}${renderZero(zero.length, 'row', () => renderRows(zero, ', zero'))}`;
 }
 
-function renderList({ title, cells }: ValueRow, columns: readonly ValueColumn[]): Html {
+function renderList({ title, cells }: ValueRow, columns: readonly ValueColumn[], chart: Html | undefined): Html {
   const filled = columns.filter(({ key }) => (cells.get(key)?.shown ?? '') !== '');
   const [zero, others] = partitionZero(filled, ({ key }) => [cells.get(key)]);
   const renderFacts = (some: readonly ValueColumn[]) =>
@@ -121,7 +129,7 @@ function renderList({ title, cells }: ValueRow, columns: readonly ValueColumn[])
       ({ key, title: name, help }) =>
         html`<dt title="${toShown(help)}">${name}</dt><dd>${renderCell(cells.get(key))}</dd>`,
     )}</dl>`;
-  return html`${title === '' ? '' : html`<h3><bdi>${title}</bdi></h3>`}${renderFacts(others)}${renderZero(zero.length, 'value', () => renderFacts(zero))}`;
+  return html`${title === '' ? '' : html`<h3><bdi>${title}</bdi></h3>`}${chart ?? ''}${renderFacts(others)}${renderZero(zero.length, 'value', () => renderFacts(zero))}`;
 }
 
 function renderCell(cell: Cell | undefined): Html {
@@ -161,6 +169,11 @@ const UNITS: readonly (readonly [end: RegExp, render: (value: number) => Html | 
   [/_total$/, renderCount],
 ];
 
+/** Families of the shipped module for modems. */
+const SIGNAL = /^router_modem_(?:signal_)?(rsrp|rsrq|sinr|rssi|csq)(?:_dbm?)?$/;
+/** Zero says something: it is shown with the other values. */
+const TELLING_ZERO = /_celsius$|_retries$/;
+
 /** Renders a metric value with the unit in its name; yes or no if one of them is good or the help begins with "Whether". */
 function renderMetricValue({ name, help, good, type }: FamilyValues, value: number, isCurrent: boolean): Cell {
   if (!Number.isFinite(value)) return { shown: String(value), kind: 'other' };
@@ -170,8 +183,13 @@ function renderMetricValue({ name, help, good, type }: FamilyValues, value: numb
     if (value === good) return { shown: html`<span class="good">${word}</span>`, kind: 'other' };
     return { shown: html`<strong class="warn">${word}</strong>`, kind: 'other', isBad: true };
   }
+  const signal = SIGNAL.exec(name)?.[1] as SignalKind | undefined;
+  if (signal) return { shown: renderSignal({ kind: signal, value }, isCurrent), kind: 'other' };
   const unit = UNITS.find(([end]) => end.test(name));
-  return { shown: unit ? unit[1](value) : String(round(value)), kind: value === 0 ? 'zero' : 'other' };
+  return {
+    shown: unit ? unit[1](value) : String(round(value)),
+    kind: value === 0 && !TELLING_ZERO.test(name) ? 'zero' : 'other',
+  };
 }
 
 function round(value: number): number {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { type EventQuery, type ListedRouter, NO_DEVICE, type WebContent } from '../../../src/web/index.ts';
 import { ask, createProcess, ROUTER, SINK } from '../bench.ts';
@@ -545,7 +546,7 @@ test('each site is a tile with its routers, its last 24 hours and its traffic, t
     '2.8 GiB of 14.0 GiB, 16.8 GiB forecast',
   ]);
   // What was before the first poll has its place.
-  expect([...text.matchAll(/viewBox="0 0 (\d+) /g)].map(([, width]) => width)).toEqual(['9', '9', '9']);
+  expect([...text.matchAll(/viewBox="0 0 (\d+) /g)].map(([, width]) => width)).toEqual(['8', '8', '8']);
   // Two of three were down: more than half.
   expect(text).toContain('<path class="down" d="M4 0h4v14h-4z"/>');
   const site = await read('/?site=A1', { listRouters });
@@ -600,10 +601,12 @@ test('names are sorted as numbers, and signals of all kinds by their grades', as
   ]);
 });
 
-test('the mark of now in the last hours of a router is no part of a pixel at the edge', async () => {
+test('the last hours of a router end at the edge, and the mark of now is not cut there', async () => {
   const page = await read('/', { listRouters: () => createRouters(1, () => ({ availability: 'ud' })) });
   const [, width, path] = /<td[^>]*c-spark">.*?viewBox="0 0 (\d+) .*?<path class="down" d="M(\d+)/s.exec(page) ?? [];
-  expect([width, path]).toEqual(['3', '1']);
+  expect([width, path]).toEqual(['2', '1']);
+  const css = readFileSync(new URL('../../../src/web/assets/pages.css', import.meta.url), 'utf8');
+  expect(css).toMatch(/^\.spark \{[^}]*overflow: visible;/m);
 });
 
 test('events of the last 24 hours are below the table, of a site and a kind by the address, kept by links and forms', async () => {

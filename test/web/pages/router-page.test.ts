@@ -108,6 +108,19 @@ test('a router over plain HTTP without a login shows both steps as not used', as
   expect(steps.slice(2, 4)).toEqual(['soft tls: not used', 'soft auth: not used']);
 });
 
+test('the head of a router has the age of its newest values', async () => {
+  const page = await show({ lastSuccess: '1969-12-31T23:59:54.000Z' });
+  expect(page.replaceAll(/<[^>]*>/g, '')).toContain('Newest values of 6 s ago.');
+});
+
+test('what to do about a failure is said once', async () => {
+  const general = 'check that the router is switched on';
+  expect(await show(createDown('connect', 'No connection: ECONNREFUSED 192.0.2.1'))).toContain(general);
+  const own = await show(createDown('connect', 'No connection: ECONNREFUSED 192.0.2.1. Check host and port'));
+  expect(own).toContain('Check host and port');
+  expect(own).not.toContain(general);
+});
+
 test('a degraded router names the resource', async () => {
   const page = await show({ fault: { step: 'http', resource: 'lte2', error: 'Too late' } }, 'agent');
   expect(readSteps(page)[4]).toBe('warn http: degraded');

@@ -145,26 +145,81 @@ test.for([
   expect(await show(REPORTED, 'modem')).not.toContain('class="expired"');
 });
 
-test('a modem has its network, card and signals, and the last ones without a colour while the router is down', async () => {
-  const values = [
-    { module: 'modem', help: '', families: [...MODEM_FAMILIES, createFamily('router_modem_online', [[MODEM, 1]])] },
-  ];
-  const page = await show({ values }, 'modem');
-  expect(readFacts(page)).toMatchObject({
-    Operator: 'o2',
+const NAMED_FAMILIES = [
+  ...MODEM_FAMILIES.map((family) => {
+    const label = { router_modem_access_technology: 'Technology', router_modem_used_sim: 'SIM in use' }[family.name];
+    return { ...family, label: label ?? null, help: label ? `${label}: 1 for the current one.` : family.help };
+  }),
+  createFamily('router_modem_online', [[MODEM, 1]], { label: 'Data session', good: 1 }),
+  createFamily('router_modem_pin_retries', [[MODEM, 0]], { label: 'PIN attempts left' }),
+];
+
+test('a modem has its values once and a chart of its signal, grey while the router is down', async () => {
+  const values = [{ module: 'modem', help: '', families: NAMED_FAMILIES }];
+  const modems = [{ modem: 'lte2', signal: DETAIL.device.signal, lastHours: null }];
+  const page = await show({ values, modems, lastHours: LAST_HOURS }, 'modem&range=1h');
+  expect(readFacts(page)).toEqual({
+    'Provider name': 'o2',
     Technology: 'LTE',
-    SIM: 'SIM 1',
-    'Data session': 'online',
-    RSRP: '-112 dBm',
-    SINR: '13 dB',
+    'SIM in use': 'SIM 1',
+    'Data session': 'yes',
+    State: 'Online',
+    Rsrp: '-112 dBm',
+    Sinr: '13 dB',
+    // Zero, and shown all the same.
+    'PIN attempts left': '0',
   });
+  expect(page.match(/-112 dBm<\/span>/g)).toHaveLength(1);
   expect(page).toContain('title="SINR 13 dB: good"');
-  const last = await show({ values, state: 'down' }, 'modem');
-  expect(readFacts(last)).toMatchObject({ Operator: 'o2 · 12 s ago', 'Data session': 'last online · 12 s ago' });
+  expect(page).toMatch(
+    /<h3><bdi>lte2<\/bdi><\/h3><div class="plots wide"><figure><svg [^>]*aria-label="Signal \(RSRP\)/,
+  );
+  expect(page).toContain('<a href="?view=modem&amp;range=1h" aria-current="true">');
+  const isGrey = (text: string) => {
+    expect(text).toMatch(
+      /<dd><bdi><span class="expired"><span class="signal soft" title="RSRP -112 dBm: unusable, when/,
+    );
+    expect(text).not.toMatch(/class="(?:signal )?(?:good|warn|bad)"/);
+  };
+  const down = await show({ values, modems, lastHours: LAST_HOURS, state: 'down', isStale: true }, 'modem');
+  isGrey(down.slice(down.indexOf('class="values"')));
+  expect(down).toContain('<h2>Modem <span class="soft">· last read 12 s ago</span></h2>');
   const resources = DETAIL.resources.map((resource) => ({ ...resource, state: 'failed' as const }));
-  expect(readFacts(await show({ values, resources }, 'modem'))).toMatchObject({ RSRP: '-112 dBm · 12 s ago' });
-  const facts = last.slice(last.indexOf('class="overview"'), last.indexOf('class="values"'));
-  expect(facts).not.toMatch(/class="(?:good|warn)"/);
+  const unread = await show({ values, modems, resources }, 'modem');
+  isGrey(unread.slice(unread.indexOf('class="values"')));
+  // Not read again since the agent started: the chart is all that is known.
+  const recalled = await show({ lastHours: LAST_HOURS, state: 'down' }, 'modem');
+  expect(recalled.match(/<svg class="plot"/g)).toHaveLength(1);
+  expect(recalled).toContain('The router has reported no modem.');
+  const none = await show({ lastHours: LAST_HOURS, device: { ...DETAIL.device, signal: null } }, 'modem');
+  expect(none).toContain('The router has reported no modem.');
+  expect(none).not.toMatch(/<figure|class="ranges"/);
+});
+
+test('each of two modems has a chart of its own signal above its values', async () => {
+  const families = NAMED_FAMILIES.map((family) => ({
+    ...family,
+    samples: ['lte2', 'lte3'].flatMap((modem) =>
+      family.samples.map((one) => ({ ...one, labels: { ...one.labels, modem } })),
+    ),
+  }));
+  const historyOf = (signal: number) =>
+    LAST_HOURS.map((point) => ({ ...point, signal, signalMin: signal, signalMax: signal }));
+  const modems = [
+    { modem: 'lte2', signal: { kind: 'rsrp' as const, value: -90 }, lastHours: historyOf(-90) },
+    { modem: 'lte3', signal: { kind: 'rssi' as const, value: -60 }, lastHours: historyOf(-60) },
+  ];
+  const page = await show(
+    { values: [{ module: 'modem', help: '', families }], modems, lastHours: LAST_HOURS },
+    'modem',
+  );
+  const parts = page.split('<h3><bdi>').slice(1);
+  expect(
+    parts.map((part) => [part.slice(0, 4), /aria-label="(Signal [^,]*)/.exec(part)?.[1], part.includes('<dl')]),
+  ).toEqual([
+    ['lte2', 'Signal (RSRP): last -90 dBm', true],
+    ['lte3', 'Signal (RSSI): last -60 dBm', true],
+  ]);
 });
 
 test('a yes or no has a colour where the module says which one is good, and none while it is not current', async () => {
@@ -363,6 +418,9 @@ test('the last hours are drawings that say in words what they show, and claim no
   expect(page.match(/<path class="(?:down|unwatched)" d="M[^M]*z"\/>/g)).toHaveLength(8);
   expect(page).not.toMatch(/NaN|Infinity/);
   expect(page).toContain('<h2>Last 4 h</h2>');
+  // Band and charts end with the last point.
+  expect(page).toContain('viewBox="0 0 81 14"');
+  expect(page).toMatch(/<path class="up" d="[^"]*M41 9h40v5h-40z"/);
   expect(await show({})).not.toContain('<h2>Last 4');
 });
 
@@ -378,6 +436,15 @@ test.for([
   const full = LAST_HOURS.map((point) => ({ ...point, result: point.result ?? ('up' as const) }));
   const length = { '1h': '1 h', '6h': '6 h', '24h': '24 h', '9y': '6 h' }[range];
   expect(await show({ lastHours: full }, `overview&range=${range}`)).toContain(`<h2>Last ${length}</h2>`);
+});
+
+test('the heading of a router that was first watched six minutes ago has the range of the axis', async () => {
+  const lastHours = LAST_HOURS.map((point, index) =>
+    index < 478 ? { ...point, result: null, responseSeconds: null } : point,
+  );
+  const page = await show({ lastHours });
+  expect(page).toContain('<h2>Last 1 h, watched for 6 min</h2>');
+  expect(page).toContain(`data-start="${LAST_HOURS[460]?.at}"`);
 });
 
 test('one log gap is one mark on the band, where the log goes on', async () => {
