@@ -241,3 +241,27 @@ test('Fleet begins with no router of a change that is under way when it is close
   expect(bench.created).toEqual(['a']);
   expect(bench.fleet.routers).toEqual([]);
 });
+
+test('Fleet stores the histories of its routers one by one when it is closed, with pauses, and none that it has no time for', async () => {
+  await using bench = await createBench();
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+  await bench.apply(names.map((name) => bench.router(name)));
+  for (const name of names) await bench.poll(name);
+  // Each look at the clock is a millisecond later, and each turn of the event loop is counted.
+  let [nowMs, turn] = [bench.options.clock.monotonic(), 0];
+  Object.assign(bench.options.clock, { monotonic: () => nowMs++ });
+  const stored = new Map<string, number>();
+  Object.assign(bench.options.values, {
+    write: (name: string, key: string) => key === 'history' && stored.set(name, turn),
+  });
+  let next = setImmediate(function count() {
+    turn++;
+    next = setImmediate(count);
+  });
+  await expect(bench.fleet.close(AbortSignal.abort())).rejects.toThrow();
+  expect([...stored.keys()]).toEqual([]);
+  await bench.fleet.close(NEVER);
+  expect([...stored.keys()]).toEqual(names);
+  expect(new Set(stored.values()).size).toBeGreaterThan(2);
+  clearImmediate(next);
+});

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { renderStoredHistory } from '../../src/agent/router-state/stored-history.ts';
 import { createLogError } from '../../src/logs/reading/errors.ts';
-import { createBench } from './router-recorder-bench.ts';
+import { createBench, down, read, up } from './router-recorder-bench.ts';
 
 test('RouterRecorder keeps the last 10 gaps, the newest first', async () => {
   const { clock, recorder, record } = createBench();
@@ -87,4 +88,61 @@ test('RouterRecorder knows the lag of the log that is furthest behind, and the o
   expect(lag()).toBe(2.5);
   record({ type: 'logs-forgotten', components: ['system'] });
   expect(lag()).toBe(1.5);
+});
+
+test('RouterRecorder shows stored logs until the next listing, with the time since then, and in no metric', async () => {
+  const before = createBench();
+  const { clock } = before;
+  before.poll(up([read('number')]));
+  before.record({ type: 'log-caught-up', component: 'network', isWaitingForLineEnd: false });
+  before.record({ type: 'log-retention', component: 'network', msToLoss: 90_000, gapAtMs: clock.now() + 5000 });
+  before.record({
+    type: 'log-failed',
+    component: 'system',
+    file: 'system/current',
+    cause: createLogError('reversed', 'system/current'),
+  });
+  before.record({ type: 'log-caught-up', component: 'left-out', isWaitingForLineEnd: false });
+  before.storeRecords([`{"component":"network","file":"network/current","offset":7}`]);
+  before.poll(down());
+  await clock.advance(60_000);
+  const shown = before.recorder.describeLogs();
+  expect(shown).toMatchObject([
+    { component: 'network', lagSeconds: 60 },
+    { component: 'system', lagSeconds: null },
+    {},
+  ]);
+  const store = (bench: Pick<typeof before, 'recorder' | 'clock'>) =>
+    renderStoredHistory(bench.recorder.state, { wallMs: bench.clock.now(), ms: bench.clock.monotonic() }) ?? '';
+  const text = store(before);
+
+  for (const [jumpMs, passedS] of [
+    [120_000, 120],
+    // A wall clock that was set back.
+    [-86_400_000, 0],
+  ] as const) {
+    const { recorder, metrics, record, poll, clock: own } = createBench();
+    own.jump(60_000 + jumpMs);
+    const untouched = metrics();
+    record({ type: 'history-recalled', text, isFollowed: (component) => component !== 'left-out' });
+    const [network, system] = recorder.describeLogs();
+    expect(network).toEqual({
+      ...shown[0],
+      lagSeconds: 60 + passedS,
+      lossSince: passedS === 0 ? null : new Date(own.now() - 90_000).toISOString(),
+    });
+    expect(system).toEqual(shown[1]);
+    expect(recorder.summarize()).toMatchObject({ logLagSeconds: 60 + passedS });
+    expect(metrics()).toBe(untouched);
+    // What is stored meanwhile has the same logs.
+    poll(down());
+    const again = createBench();
+    again.clock.jump(60_000 + jumpMs);
+    again.record({ type: 'history-recalled', text: store({ recorder, clock: own }), isFollowed: () => true });
+    expect(again.recorder.describeLogs()).toEqual([network, system]);
+    record({ type: 'logs-listed', archives: new Map([['network', 2]]), unknown: 0 });
+    expect(recorder.describeLogs()).toMatchObject([
+      { component: 'network', archives: 2, lagSeconds: null, lossSince: null },
+    ]);
+  }
 });

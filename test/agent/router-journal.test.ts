@@ -414,7 +414,7 @@ test('a clock that was set forward during a restart of the agent is no restart o
   const boots = async (seconds: number) => {
     const own = Object.assign(new Disk(), { text: disk.text });
     const after = startAgent(own, { atMs: moment.wallMs + HOUR_MS });
-    after.recorder.record({ type: 'history-recalled', text });
+    after.recorder.record({ type: 'history-recalled', text, isFollowed: () => true });
     await after.poll(running(seconds, after.clock.monotonic()));
     return own.kinds;
   };

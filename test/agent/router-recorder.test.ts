@@ -791,7 +791,7 @@ test('RouterRecorder shows stored facts as expired until the router has been rea
   changed();
   const untouched = metrics();
   record({ type: 'firmware-listed', versions: [{ version: '6.1', severity: 'critical' }] });
-  record({ type: 'history-recalled', text });
+  record({ type: 'history-recalled', text, isFollowed: () => true });
   const recalled = { isStale: true, lastSuccess, device: { model: 'MRX3' } };
   expect(recorder.summarize()).toMatchObject({ ...recalled, state: 'unknown' });
   expect(metrics()).toBe(untouched);
@@ -817,7 +817,7 @@ test.for([
 ])('RouterRecorder takes a history that it did not store for empty: %s', (text) => {
   const { recorder, record } = createBench();
   const before = recorder.describe();
-  record({ type: 'history-recalled', text });
+  record({ type: 'history-recalled', text, isFollowed: () => true });
   expect(recorder.describe()).toEqual(before);
 });
 
@@ -859,7 +859,7 @@ test('RouterRecorder stores a history that fits into a value, whatever the route
   expect(text.length).toBeLessThan(16_000);
   const { recorder, record, clock } = createBench();
   clock.jump(86_400_000);
-  record({ type: 'history-recalled', text });
+  record({ type: 'history-recalled', text, isFollowed: () => true });
   const toResults = (points: RouterDetail['lastHours']) => points.map((point) => ({ ...point, at: '' }));
   expect(toResults(recorder.describe().lastHours)).toEqual(
     toResults(state.history.describe({ wallMs: 0, ms: 479 * 180_000 })),

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import type { RouterSettings } from '../../src/config/index.ts';
+import type { RouterAnswer } from '../../src/web/index.ts';
 import { startFleet } from '../support/fleet.ts';
 
 const MINUTE_MS = 60_000;
@@ -41,4 +43,65 @@ test('after a restart in an outage, the pages know since when, and charts claim 
   // Eighteen minutes were watched, in two steps of 12 min of which the first is not whole.
   const words = '0.0 % of the last 9 min without a failed poll';
   expect([...rows].map(([, label]) => label)).toEqual(Array.from({ length: 6 }, () => words));
+});
+
+test('after a restart in an outage, the read progress of the logs is as before, on pages and in the API, until they are read again', async () => {
+  await using fleet = await startFleet({ simulator: { logs: { compressionMs: 0, maxFiles: 2 } } });
+  fleet.router().appendLog('network', 'read');
+  await fleet.advance(2 * MINUTE_MS);
+  // Lines that are deleted before they are read.
+  for (let index = 0; index < 4; index++) {
+    fleet.router().appendLog('network', `unread ${index}`);
+    fleet.router().rotate('network');
+    await fleet.clock.advance(1000);
+  }
+  await fleet.advance(20 * MINUTE_MS);
+  await fleet.router().fault('down');
+  await fleet.advance(10 * MINUTE_MS);
+  type Logs = Pick<RouterAnswer, 'logs' | 'logLagSeconds' | 'gaps' | 'logLossSince'>;
+  const readLogs = async () => JSON.parse(await fleet.metrics('/api/v1/routers/sim-1')) as Logs;
+  /** The same, some time later. */
+  const later = ({ logs, logLagSeconds, gaps, logLossSince }: Logs, seconds: number) => ({
+    logs: logs.map((log) => ({ ...log, lagSeconds: (log.lagSeconds ?? Number.NaN) + seconds })),
+    logLagSeconds: (logLagSeconds ?? Number.NaN) + seconds,
+    gaps,
+    logLossSince,
+  });
+  const before = await readLogs();
+  expect(before).toMatchObject({ gaps: 1, logs: { length: expect.any(Number) } });
+  expect(before.logs.find(({ component }) => component === 'network')).toMatchObject({
+    gaps: 1,
+    newest: expect.any(String),
+    position: { file: 'network/current' },
+  });
+  const tile = async () => /view=positions">Logs<.*?<\/li>/s.exec(await fleet.metrics('/router/sim-1'))?.[0];
+  expect(strip((await tile()) ?? '')).toMatch(/(9|10) min behind.*1 gap/);
+
+  await fleet.stopAgent();
+  await fleet.clock.advance(MINUTE_MS);
+  await fleet.startAgent();
+  expect(await readLogs()).toMatchObject(later(before, 60));
+  expect(strip((await tile()) ?? '')).toMatch(/1[01] min behind.*1 gap/);
+  await fleet.advance(5 * MINUTE_MS);
+  expect(await readLogs()).toMatchObject(later(before, 6 * 60));
+  expect(await fleet.metrics('/router/sim-1?view=positions')).toContain('network/current at ');
+  expect(strip(await fleet.metrics('/'))).toMatch(/1[567] min\s*1 gap/);
+  expect(await fleet.metrics('/metrics')).not.toMatch(/^router_log_(lag|newest|archives)/m);
+
+  // A stop in the middle of it forgets nothing.
+  await fleet.stopAgent();
+  await fleet.startAgent();
+  expect(await readLogs()).toMatchObject(later(before, 6 * 60));
+  // Logs that are not read any more make no progress.
+  const pause = (router: RouterSettings): RouterSettings => ({ ...router, state: 'paused' });
+  const unfollow = (router: RouterSettings): RouterSettings => ({
+    ...router,
+    logs: { ...router.logs, enabled: false },
+  });
+  for (const change of [pause, unfollow]) {
+    await fleet.reload((config) => ({ ...config, routers: config.routers.map(change) }));
+    expect(await readLogs()).toMatchObject({ logs: [], logLagSeconds: null, gaps: 0 });
+    await fleet.reload((config) => config);
+    expect(await readLogs()).toMatchObject({ logs: { length: before.logs.length }, gaps: 1 });
+  }
 });

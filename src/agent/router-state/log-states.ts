@@ -12,6 +12,7 @@ export const LOG_REDUCERS: {
 } = {
   'logs-listed'(state, { archives }) {
     for (const component of archives.keys()) logOf(state, component);
+    state.recalledLogs.clear();
     for (const [component, log] of state.logs) log.archives = archives.get(component);
     return NOTHING;
   },
@@ -96,14 +97,18 @@ function followLog(
   return NOTHING;
 }
 
+/** Returns the logs of a router as pages show them. */
+export function listShownLogs({ logs, recalledLogs }: RouterState): readonly LogState[] {
+  return [...(logs.size > 0 ? logs : recalledLogs).values()];
+}
+
 /**
  * Returns the time in milliseconds since the log that is furthest behind was read to its end; `undefined` before the
  * first.
  */
-export function findLagMs({ logs }: RouterState, { ms }: Moment): number | undefined {
-  let oldestMs = Number.POSITIVE_INFINITY;
-  for (const { caughtUpAtMs } of logs.values()) oldestMs = Math.min(oldestMs, caughtUpAtMs ?? oldestMs);
-  return oldestMs === Number.POSITIVE_INFINITY ? undefined : ms - oldestMs;
+export function findLagMs(state: RouterState, { ms }: Moment): number | undefined {
+  const readAtMs = listShownLogs(state).flatMap(({ caughtUpAtMs }) => caughtUpAtMs ?? []);
+  return readAtMs.length === 0 ? undefined : ms - Math.min(...readAtMs);
 }
 
 /**

@@ -70,10 +70,18 @@ const REDUCERS: {
     followGaps(state);
     return NOTHING;
   },
-  'history-recalled'(state, { text }, at) {
+  'history-recalled'(state, { text, isFollowed }, at) {
     const stored = parseStoredHistory(text);
     if (!stored) return NOTHING;
     state.history.recall(stored.history, at);
+    // As a history: a wall clock that was set back says nothing about the time that has passed.
+    const movedMs = at.ms - stored.at.ms - Math.max(0, at.wallMs - stored.at.wallMs);
+    const move = (ms: number | undefined) => (ms === undefined ? ms : ms + movedMs);
+    for (const log of stored.logs) {
+      const [caughtUpAtMs, lossAtMs] = [move(log.caughtUpAtMs), move(log.lossAtMs)];
+      const { component = '' } = log.labels;
+      if (isFollowed(component)) state.recalledLogs.set(component, { ...log, caughtUpAtMs, lossAtMs });
+    }
     const { facts } = stored;
     if (!facts) return NOTHING;
     state.recalled = { ...facts, readAtMs: Math.min(facts.readAtMs, at.wallMs) };

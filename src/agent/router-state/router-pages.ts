@@ -20,7 +20,7 @@ import type {
 import type { ByteAccount } from '../routers/byte-account.ts';
 import type { DataPlans } from '../routers/data-plans.ts';
 import type { RouterLifecycle } from '../routers/lifecycle-keeper.ts';
-import { findLagMs, findLossSinceMs } from './log-states.ts';
+import { findLagMs, findLossSinceMs, listShownLogs } from './log-states.ts';
 import { describeResources } from './resource-states.ts';
 import { toPart } from './router-metrics.ts';
 import { findRetryAfterMs, type Moment, type RouterState, toSeconds, toTime } from './router-state.ts';
@@ -67,8 +67,8 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     durationSeconds: toSeconds(state.polls.lastDurationMs) ?? null,
     lifecycle: { state: lifecycle.state, until: toTime(lifecycle.untilMs), setBy: lifecycle.setBy },
     logLagSeconds: toSeconds(findLagMs(state, at)) ?? null,
-    logLossSince: toTime(findLossSinceMs(state.logs.values(), at)),
-    gaps: countGaps(state),
+    logLossSince: toTime(findLossSinceMs(listShownLogs(state), at)),
+    gaps: listShownLogs(state).reduce((sum, { gaps }) => sum + gaps, 0),
     isSlow: around.pace().level !== 'usual',
     certificateExpiry: toTime(state.certificateNotAfterMs),
     bytesToday: around.bytes().budget.usedBytes,
@@ -78,12 +78,6 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     traffic: (state.reach === 'up' && state.traffic) || null,
     use: describeUse(around),
   };
-}
-
-function countGaps({ logs }: RouterState): number {
-  let gaps = 0;
-  for (const log of logs.values()) gaps += log.gaps;
-  return gaps;
 }
 
 export function describeRouter(state: RouterState, around: RouterSurroundings, at: Moment): RouterDetail {
@@ -151,9 +145,9 @@ function toDay(today: string, before: number): string {
   return renderDay(Date.parse(today) - before * 86_400_000);
 }
 
-export function describeLogs({ logs }: RouterState, at: Moment): readonly RouterLogSummary[] {
-  return [...logs].map(([component, log]) => ({
-    component,
+export function describeLogs(state: RouterState, at: Moment): readonly RouterLogSummary[] {
+  return listShownLogs(state).map((log) => ({
+    component: log.labels['component'] ?? '',
     lines: log.lines,
     bytes: log.bytes,
     unparsedLines: log.unparsed,

@@ -59,7 +59,8 @@ export type RouterEvent =
   | { readonly type: 'records-stored'; readonly origin: RecordOrigin }
   | { readonly type: 'gaps-recalled'; readonly gaps: readonly KnownGap[] }
   | { readonly type: 'rules-changed' }
-  | { readonly type: 'history-recalled'; readonly text: string }
+  /** `isFollowed` selects the logs that are still read. */
+  | { readonly type: 'history-recalled'; readonly text: string; readonly isFollowed: (component: string) => boolean }
   /** The stored journal; `undefined` at first contact. */
   | { readonly type: 'journal-recalled'; readonly text: string | undefined }
   | { readonly type: 'firmware-listed'; readonly versions: readonly FirmwareVersion[] };
@@ -198,6 +199,8 @@ export class RouterState {
   failedLogins: WeakSet<object> | undefined;
 
   readonly logs = new Map<string, LogState>();
+  /** As an earlier agent left them, for pages until the first listing. Not in the metrics. */
+  readonly recalledLogs = new Map<string, LogState>();
   areLogsFailing = false;
   /** The newest first. */
   gaps: readonly KnownGap[] = [];

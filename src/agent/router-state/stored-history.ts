@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { parseJson } from '../../base/index.ts';
+import { VALUE_CHARS_MAX } from '../../model/index.ts';
 import { deviceSchema } from '../../web/index.ts';
 import type { LastFacts } from './device-facts.ts';
-import type { Moment, RouterState } from './router-state.ts';
+import { listShownLogs } from './log-states.ts';
+import type { LogState, Moment, RouterState } from './router-state.ts';
 
 const time = z.number().nonnegative();
 const storedFacts = z.object({ readAtMs: time, device: deviceSchema });
@@ -10,12 +12,20 @@ const storedSlots = z.object({ newestMs: time, slots: z.string() });
 const storedSchema = z.object({
   history: storedSlots.extend({ modems: z.record(z.string(), storedSlots).optional().catch(undefined) }),
   facts: storedFacts.optional().catch(undefined),
+  /** When it was stored. */
+  at: z.object({ ms: z.number(), wallMs: time }).catch({ ms: 0, wallMs: 0 }),
+  logs: z.array(z.custom<LogState>((log) => typeof Object(log).labels?.component === 'string')).catch([]),
 });
 
-/** Returns the history of a router with its last facts as text, at most 16,000 characters; `undefined` before its first poll. */
+/**
+ * Returns the history of a router with its last facts and its logs as text; `undefined` before its first poll. History and facts have at
+ * most 16,000 characters; logs that do not fit into a value beside them are left out.
+ */
 export function renderStoredHistory(state: RouterState, at: Moment): string | undefined {
   const history = state.history.pack(at);
-  return history && JSON.stringify({ history, facts: findFacts(state) });
+  const stored = { history, facts: findFacts(state) };
+  const text = JSON.stringify({ ...stored, at, logs: listShownLogs(state) });
+  return history && (text.length > VALUE_CHARS_MAX ? JSON.stringify(stored) : text);
 }
 
 function findFacts({ recalled, lastSuccessMs: readAtMs, device }: RouterState): LastFacts | undefined {

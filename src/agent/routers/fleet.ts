@@ -86,8 +86,8 @@ export class Fleet {
   readonly #options: FleetOptions;
   readonly #members = new Map<string, Member>();
   readonly #mutex = new Mutex();
-  /** Spreads restarts of many routers. */
-  readonly #restarts: StepQueue;
+  /** Spreads restarts and ends of many routers. */
+  readonly #steps: StepQueue;
   #create: FleetWish['create'] | undefined;
   #firmwareVersions: readonly FirmwareVersion[] = [];
   #endTimer: Timer | undefined;
@@ -95,7 +95,7 @@ export class Fleet {
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    this.#restarts = new StepQueue(options.clock, 0);
+    this.#steps = new StepQueue(options.clock, 0);
   }
 
   get routers(): readonly RouterAgent[] {
@@ -215,7 +215,7 @@ export class Fleet {
     const { name } = settings;
     await this.#end(agent, signal);
     const unopened = await this.#open([name]);
-    await this.#restarts.next();
+    await this.#steps.next();
     // Labels are part of every series, so counters with other labels are other series.
     if (isDeepStrictEqual(settings.labels, agent.settings.labels)) this.#options.exposition.forgetValues(name);
     else this.#options.exposition.forget(name);
@@ -251,7 +251,9 @@ export class Fleet {
   async close(signal: AbortSignal): Promise<void> {
     this.#isClosed = true;
     this.#endTimer?.cancel();
-    await Promise.all(this.routers.map((agent) => agent.close(signal)));
+    // Histories of ten thousand routers take more than a second.
+    const close = (agent: RouterAgent) => this.#steps.next().then(() => agent.close(signal));
+    await Promise.all(this.routers.map(close));
   }
 
   #add(settings: RouterSettings, { hash, commonHash }: Hashes): void {

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, renderErrorChain, type Timer } from '../../base/index.ts';
+import { type Clock, isSelected, type Logger, renderErrorChain, type Timer } from '../../base/index.ts';
 import { type ConnectionLimit, RouterClient, RouterError } from '../../client/index.ts';
 import { type RouterSettings, toClientOptions } from '../../config/index.ts';
 import type { FleetExposition } from '../../exposition/index.ts';
@@ -151,6 +151,7 @@ export class RouterAgent {
       bytes,
       plans,
       recorder,
+      isFollowed: (one) => followsLogs && isAsked(options.lifecycle) && isSelected(one, settings.logs.components),
       values,
       clock,
       logger,
@@ -304,15 +305,16 @@ export class RouterAgent {
     this.recorder.start();
   }
 
-  /** Logs out and closes the connection. */
+  /** Stores the history, logs out and closes the connection. */
   async close(signal: AbortSignal): Promise<void> {
     this.#endRequest();
+    // A stop that takes too long goes on without the rest.
+    if (!signal.aborted) this.#polling.close();
     this.#backup?.close();
     this.recorder.close();
     try {
       await this.#client.close(signal);
     } finally {
-      this.#polling.close();
       this.#bytes.settle();
       this.#bytes.close();
     }

@@ -118,6 +118,8 @@ interface StatusPollingOptions extends Pick<PollerOptions, 'settings' | 'client'
   /** Absent: no data plans. */
   readonly plans: DataPlans | undefined;
   readonly recorder: RouterRecorder;
+  /** True if the log of this component is read. */
+  readonly isFollowed: (component: string) => boolean;
   readonly logger: Logger;
 }
 
@@ -133,7 +135,8 @@ export class StatusPolling {
     this.#options = options;
     const { stale_after: staleAfterMs, deadline: deadlineMs } = options.settings.poll;
     const history = options.values.read(options.settings.name, HISTORY_KEY);
-    if (history !== undefined) options.recorder.record({ type: 'history-recalled', text: history });
+    const { recorder, isFollowed } = options;
+    if (history !== undefined) recorder.record({ type: 'history-recalled', text: history, isFollowed });
     // The first writes of a fleet are spread, so all others are.
     this.#historyWrittenMs = options.clock.monotonic() - hashToUnit(options.settings.name) * HISTORY_WRITE_MS;
     this.#probeTicks = Math.max(1, Math.floor((staleAfterMs - deadlineMs) / options.poller.tickMs));

@@ -112,7 +112,7 @@ async function renderLogs(
   return html`<h1>Logs</h1>
 ${notices}
 ${renderTabs('positions', `${base}logs`, `${base}logs/positions`)}
-<p>${renderMany(count, 'log')} followed; ${gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`} found since the agent started.
+<p>${renderMany(count, 'log')} followed; ${gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`} found since the agent started, and before it in logs that were not read since.
 <i>Lines expire in</i> is red when the lag has reached a third of it: the router will soon delete unread lines.</p>
 ${renderSearch('Search router and log names', query)}
 ${renderTable({
