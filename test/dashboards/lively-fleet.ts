@@ -12,6 +12,9 @@ import { type Fleet, startFleet } from '../support/fleet.ts';
 import { createHttpSettings } from '../support/sink-settings.ts';
 
 const MINUTE_MS = 60_000;
+/** As many there and back. */
+const CLOCK_JUMPS = 4;
+const CLOCK_JUMP_MS = 2 * 24 * 60 * MINUTE_MS;
 const BUDGET_BYTES = 50_000_000;
 /** One after the other, every model of the simulator and every firmware. */
 const ROUTERS = 8;
@@ -44,13 +47,17 @@ const TELLING_LINES = [
 /** A fleet to which everything happens that panels show: it is seen by scraping it. */
 export interface LivelyFleet extends AsyncDisposable {
   readonly url: string;
+  /** Its time, in milliseconds. */
+  now(): number;
   /** Some more minutes of it. */
   goOn(): Promise<void>;
 }
 
-export async function startLivelyFleet(): Promise<LivelyFleet> {
+/** `more`: other receivers of its records. */
+export async function startLivelyFleet(startMs?: number, more: Config['sinks'] = []): Promise<LivelyFleet> {
   await using stack = new AsyncDisposableStack();
   const sinks = [
+    ...more,
     await openSink(stack, 'healthy', 204),
     await openSink(stack, 'failing', 503),
     await openSink(stack, 'refusing', 400),
@@ -62,7 +69,8 @@ export async function startLivelyFleet(): Promise<LivelyFleet> {
   const fleet = stack.use(
     await startFleet({
       routers: ROUTERS,
-      simulator: { logs: { maxFiles: 1, compressionMs: 500, showRepeats: false } },
+      ...(startMs !== undefined && { startMs }),
+      simulator: { logs: { maxFiles: 1, compressionMs: 250_000, showRepeats: false, severityBrackets: true } },
       router: {
         byte_budget: { perDay: BUDGET_BYTES, statusShare: 0.2 },
         poll: {
@@ -74,6 +82,7 @@ export async function startLivelyFleet(): Promise<LivelyFleet> {
         },
         logs: { enabled: true, interval: 2 * MINUTE_MS, start: 'all', components: ['*'] },
         expect: [{ resource: 'administration/hostnames', field: 'location', value: 'hall 4' }],
+        data_plans: [{ sim: '1', limit: 2e9, billing_day: 1 }],
       },
       config: (config: Config): Config => ({
         ...config,
@@ -99,9 +108,13 @@ export async function startLivelyFleet(): Promise<LivelyFleet> {
   let turns = 0;
   return {
     url: fleet.agent.urls[0] ?? '',
+    now: () => fleet.clock.now(),
     async goOn() {
       writeLines(fleet);
       fleet.router(RESTARTS).restart();
+      // One archive is damaged, the other is read late.
+      if (turns % 4 === 1) for (const index of [SAYS_ODD_THINGS, IS_RESET]) fleet.router(index).rotate('network');
+      if (turns < CLOCK_JUMPS) fleet.router(RESTARTS).jumpClock(turns % 2 === 0 ? -CLOCK_JUMP_MS : CLOCK_JUMP_MS);
       fleet
         .router(LOSES_LINES)
         .setStatus('lte2', { unique: { provider_name: OPERATORS[turns % OPERATORS.length] ?? '' } });
@@ -128,6 +141,7 @@ async function openSink(stack: AsyncDisposableStack, name: string, status: numbe
 function writeLines(fleet: Fleet): void {
   for (let index = 0; index < ROUTERS; index++) {
     for (const text of TELLING_LINES) fleet.router(index).appendLog('network', text);
+    fleet.router(index).appendLog('network', 'wan1: no carrier', 'wan', 'ERR');
   }
 }
 
@@ -144,6 +158,7 @@ async function letThingsHappen(fleet: Fleet): Promise<void> {
   await router(IS_RESET).factoryReset();
   router(IS_RESET).appendLog('network', 'the first line after the reset');
   router(SAYS_ODD_THINGS).setStatus('lte2', { unique: { RSSI: 'very strong', temperature: 'hot' } });
+  await router(SAYS_ODD_THINGS).fault('corrupt_archive');
   await router(DOWN).fault('down');
   router(REFUSES_LOGIN).expireTokens();
   await router(REFUSES_LOGIN).fault('unauthorized');

@@ -16,7 +16,7 @@ const { blocks } = parsePage(PAGE, readFileSync(join(PROJECT, PAGE), 'utf8'));
 const ROUTERS = 40;
 const PATIENCE = { timeout: 60_000, interval: 200 };
 
-withPrograms(['curl', 'grafana-loki', 'prometheus'], test)(
+withPrograms(['curl', 'grafana-loki', 'jq', 'prometheus'], test)(
   'the page of the first fleet, followed with 40 simulated routers, ends with them in Prometheus and their lines in Loki',
   { timeout: 240_000 },
   async () => {

@@ -33,6 +33,8 @@ const START_MS = Date.UTC(2026, 10, 21, 12, 0, 0);
 
 export interface FleetOptions {
   readonly routers?: number;
+  /** Time at the start. Default {@link START_MS}. */
+  readonly startMs?: number;
   readonly simulator?: Partial<SimulatorOptions>;
   readonly router?: Partial<Omit<RouterSettings, 'tls'>>;
   /** Instead of trust in the simulator's own authority. */
@@ -66,9 +68,9 @@ export interface Fleet extends AsyncDisposable {
   metrics(path?: string): Promise<string>;
 }
 
-/** Starts a fleet whose clock stands at {@link START_MS}. */
+/** Starts a fleet. */
 export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
-  const clock = createSteppedClock(START_MS);
+  const clock = createSteppedClock(options.startMs ?? START_MS);
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-test-'));
   const simulator = await startSimulator({ routers: options.routers ?? 1, clock, seed: 7, ...options.simulator });
   const { config: shape = (one: Config) => one } = options;

@@ -10,10 +10,12 @@ interface Vector {
   };
 }
 
-/** A real Prometheus with one scrape configuration, until it is disposed of. */
-export async function startPrometheus(scrapeConfig: object) {
+/** A real Prometheus with one scrape configuration and groups of rules, until it is disposed of. */
+export async function startPrometheus(scrapeConfig: object, groups: readonly object[] = []) {
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-prometheus-'));
-  await writeFile(join(folder, 'prometheus.yml'), JSON.stringify({ scrape_configs: [scrapeConfig] }));
+  await writeFile(join(folder, 'rules.yml'), JSON.stringify({ groups }));
+  const config = { global: { evaluation_interval: '1s' }, rule_files: ['rules.yml'], scrape_configs: [scrapeConfig] };
+  await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(config));
   const address = `127.0.0.1:${await findFreePort()}`;
   const server = startProgram('prometheus', [
     `--config.file=${folder}/prometheus.yml`,
