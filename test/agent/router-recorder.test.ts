@@ -745,7 +745,7 @@ test('RouterRecorder keeps the signal of each of two modems, over a restart, and
 
   const next = createBench();
   next.clock.jump(bench.clock.now() - next.clock.now());
-  next.record({ type: 'history-recalled', text: store(bench) ?? '' });
+  next.record({ type: 'history-recalled', text: store(bench) ?? '', isFollowed: () => true });
   await next.clock.advance(3 * MINUTE_MS);
   next.poll(up([readModem('lte2', -82, next.clock.monotonic())]));
   expect(signalsOf(next)).toEqual([['lte2', [-80, -81, -82]]]);
@@ -761,6 +761,7 @@ test('RouterRecorder recalls a history that has no modems, as stored before ther
     next.record({
       type: 'history-recalled',
       text: JSON.stringify({ ...stored, history: { ...stored.history, modems } }),
+      isFollowed: () => true,
     });
     expect(next.recorder.describe().lastHours.at(-1)).toMatchObject({ signal: -70 });
     next.poll(up([readModem('lte2', -71), readModem('lte3', -60)]));

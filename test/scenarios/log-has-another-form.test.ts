@@ -68,6 +68,7 @@ const FORMS: readonly (readonly [name: string, line: string, record: object])[] 
     '<11>Nov 21 11:59:58 plant wan: down',
     { timestamp: AT, tag: 'wan', severity: 'error', message: 'down', original: expect.any(String) as string },
   ],
+  ['level', '<11>2026-11-21 11:59:58 [wan] up', { timestamp: AT, tag: 'wan', severity: 'error', message: 'up' }],
   ['kernel', '[   12.345678] eth0: link up', { flags: ['unparsed'], message: '[   12.345678] eth0: link up' }],
   ['json', '{"level":"info","msg":"up"}', { flags: ['unparsed'], message: '{"level":"info","msg":"up"}' }],
   ['text', 'wan is up', { flags: ['unparsed'], message: 'wan is up' }],

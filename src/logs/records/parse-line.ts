@@ -123,10 +123,11 @@ function findSeam(raw: RawLine, tornAt: readonly number[]): number | undefined {
   if (bytes.length !== raw.length) return undefined;
   const text = bytes.toString('latin1');
   const isUsual = beginsLikeLine(bytes);
-  const textFrom = findStampEnd(text) ?? text.length;
-  for (let at = findEmbeddedLine(text); at !== undefined; at = findEmbeddedLine(text, at + 1)) {
+  // A priority may precede the stamp, which is no embedded line.
+  const textFrom = findStampEnd(text);
+  for (let at = findEmbeddedLine(text, textFrom); at !== undefined; at = findEmbeddedLine(text, at + 1)) {
     const offset = raw.start + at;
-    const isWellFormed = isUsual || text.slice(textFrom, at).trim() !== '';
+    const isWellFormed = isUsual || text.slice(textFrom ?? at, at).trim() !== '';
     if (!isWellFormed || bytes[at - 1] === 0 || offset % BLOCK_BYTES === 0 || tornAt.includes(offset)) return at;
   }
   return undefined;

@@ -45,6 +45,11 @@ describe('the preflight of Elasticsearch', () => {
     expect(server.violations).toEqual([]);
   });
 
+  test('warns of an index where a data stream is expected, as OpenSearch answers', async () => {
+    const { check } = await openBench({ answers: { [`/_data_stream/${INDEX}`]: json({ data_streams: [] }) } });
+    expect(await check()).toContain('index warning: logs-router-default is an index, not a data stream');
+  });
+
   test('knows OpenSearch', async () => {
     const greeting = json({ version: { distribution: 'opensearch', number: '2.19.1' } });
     const { check } = await openBench({ greeting });

@@ -77,9 +77,15 @@ async function* checkIndex(ask: Ask, target: Target): AsyncGenerator<PreflightFi
   const answer = await ask(`/_data_stream/${encodeURIComponent(index)}`);
   if (answer.status === 200) {
     const [stream] = decodeArray(decodeObject(parseJson(answer.body))?.['data_streams']);
-    const template = answer.quote(String(stream?.['template']));
+    if (!stream) {
+      // OpenSearch answers so for an index.
+      const hint = 'Add a template if there is none, and delete the index: the next record then creates a data stream';
+      yield { step, verdict: 'warning', message: `${index} is an index, not a data stream`, hint };
+      return;
+    }
+    const template = answer.quote(String(stream['template']));
     yield { step, verdict: 'ok', message: `The data stream ${index} exists (template ${template})` };
-    yield* checkRollover(ask, stream?.['ilm_policy']);
+    yield* checkRollover(ask, stream['ilm_policy']);
   } else if (answer.status === 404) {
     yield await checkTemplates(ask, target);
   } else {
