@@ -16,8 +16,8 @@ export default defineConfig({
   test: {
     // Most of what a test makes is dead by the next one: larger young generations copy less of it.
     execArgv: ['--max-semi-space-size=64'],
-    // A third of the suite is waiting for sockets and other programs: more workers than cores keep the cores busy.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // Half of a full run is waiting for sockets, leases and other programs: more workers than cores keep the cores busy.
+    maxWorkers: availableParallelism() * 2,
     // Far beyond what any takes alone: a machine of CI may be shared.
     testTimeout: 180_000,
     hookTimeout: 180_000,

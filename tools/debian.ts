@@ -43,7 +43,7 @@ const UNIT_CHANGES: readonly (readonly [before: string, after: string])[] = [
 
 /** What comes before a version has a tilde in Debian. */
 const version = lock.version.replace('-', '~');
-const { DEBFULLNAME, DEBEMAIL, DPKG_DEB_COMPRESSOR_TYPE = 'xz' } = process.env;
+const { DEBFULLNAME, DEBEMAIL, DPKG_DEB_COMPRESSOR_TYPE = 'xz', DPKG_DEB_COMPRESSOR_LEVEL = '2' } = process.env;
 /** Who makes the package, from the variables that the tools of Debian use. */
 const maintainer = `${DEBFULLNAME ?? 'The maintainers of router-exporter'} <${DEBEMAIL ?? 'router-exporter@localhost'}>`;
 /** Lays out the files of the package in `root`. */
@@ -136,8 +136,8 @@ try {
   stageControl(root, architecture);
   const file = `router-exporter_${version}_${architecture}.deb`;
   process.env['SOURCE_DATE_EPOCH'] = String(epochSeconds);
-  // Older versions of dpkg-deb do not look at the variable.
-  const compression = DPKG_DEB_COMPRESSOR_TYPE === 'xz' ? ['-Zxz', '-z2'] : [`-Z${DPKG_DEB_COMPRESSOR_TYPE}`];
+  // Older versions of dpkg-deb do not look at the variables.
+  const compression = [`-Z${DPKG_DEB_COMPRESSOR_TYPE}`, `-z${DPKG_DEB_COMPRESSOR_LEVEL}`];
   run('dpkg-deb', ['--root-owner-group', ...compression, '--build', root, file]);
   process.stdout.write(`${file}\n`);
 } finally {

@@ -1,5 +1,5 @@
-import { ProfileArchive } from '../backup/index.ts';
-import type { Clock } from '../base/index.ts';
+import { compareKeys, ProfileArchive } from '../backup/index.ts';
+import { type Clock, renderErrorChain } from '../base/index.ts';
 import { type Config, renderEffectiveConfig, renderEffectiveRouter } from '../config/index.ts';
 import type { FleetExposition } from '../exposition/index.ts';
 import { type DeadLetters, type LifecycleWish, StoreError } from '../model/index.ts';
@@ -101,6 +101,7 @@ export function createWebContent(options: WebContentOptions): WebContent {
       return router && renderEffectiveRouter(router.settings, options.config().origins);
     },
     listBackups: (name) => listBackups(options, name),
+    compareKeys: (...version) => compareKeys(openArchive(options), ...version).catch(renderErrorChain),
     describeConfiguration: options.describeConfiguration,
     listDeadLetters: (selection) => listDeadLetters(options.deadLetters, selection),
     findDeadLetter: (id) => findDeadLetter(options.deadLetters, id),
@@ -119,19 +120,18 @@ export function createWebContent(options: WebContentOptions): WebContent {
 /** Versions that a page shows. */
 const BACKUPS_MAX = 100;
 
-async function listBackups({ config, clock, onFailed }: WebContentOptions, router: string) {
+function openArchive({ config, clock }: WebContentOptions): ProfileArchive | undefined {
   const { backup } = config();
-  if (!backup) return [];
-  const archive = new ProfileArchive({ path: backup.path, keep: backup.keep, clock });
-  const profiles = await archive.listProfiles(router).catch((cause: unknown) => {
-    onFailed(cause);
-    return [];
-  });
-  return profiles
-    .flatMap(({ profile, versions }) => versions.map((version) => ({ profile, ...version })))
+  return backup && new ProfileArchive({ path: backup.path, keep: backup.keep, clock });
+}
+
+async function listBackups(options: WebContentOptions, router: string) {
+  const profiles = await openArchive(options)?.listProfiles(router).catch(options.onFailed);
+  return (profiles ?? [])
+    .flatMap(({ profile, versions: all }) => all.map((one, index) => ({ ...one, profile, number: all.length - index })))
     .toSorted((a, b) => b.timeMs - a.timeMs)
     .slice(0, BACKUPS_MAX)
-    .map(({ profile, timeMs, bytes, reason }) => ({ profile, at: new Date(timeMs).toISOString(), bytes, reason }));
+    .map(({ timeMs, ...version }) => ({ ...version, at: new Date(timeMs).toISOString() }));
 }
 
 async function setRouterState(

@@ -1,4 +1,5 @@
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
+import { compareNaturally, renderMany } from '../base/index.ts';
 import { BackupError } from './errors.ts';
 import type { BackupFormat } from './manifest.ts';
 import type { ProfileArchive, StoredVersion } from './profile-archive.ts';
@@ -43,6 +44,31 @@ export async function compareVersions(
   const isText = from.format === 'ascii' && to.format === 'ascii';
   const diff = isText ? renderDiff(toText(profile, from, before), toText(profile, to, after)) : undefined;
   return { profile, from, to, isEqual: before.equals(after), diff };
+}
+
+/** Versions larger than this are not compared in the process that polls. Bytes. */
+const KEYS_BYTES_MAX = 512 * 1024;
+const KEYS_MAX = 500;
+/** In lower case, with a dot or an index: lines of certificates, keys and hashes are not taken for one. */
+const KEY = /^[a-z][a-z0-9_-]{0,39}(?:\.[a-z0-9_-]{1,40}|\[\d{1,6}\]){1,12}=/;
+
+/**
+ * Compares a kept version of a profile with the one before. Returns the keys of lines that were removed and added, without their values,
+ * which may be secrets, and nothing of other lines; or a reason. Throws {@link BackupError} `damaged`.
+ */
+export async function compareKeys(archive: ProfileArchive | undefined, router: string, profile: string, to: number) {
+  const pair = choosePair((await archive?.listVersions(router, profile)) ?? [], { to });
+  if (!archive || typeof pair === 'string') return String(pair);
+  if (pair.some(({ format, bytes }) => format !== 'ascii' || bytes > KEYS_BYTES_MAX))
+    return 'only versions of the format ascii, of 512 KiB at most, are compared on this page';
+  const texts = await Promise.all(pair.map((version) => archive.readVersion(router, profile, version)));
+  const [before, after] = texts.map((bytes) => new Set(bytes.toString('utf8').split('\n')));
+  const findKeys = (sign: string, lines = new Set<string>(), others = new Set<string>()) =>
+    [...lines.difference(others)].map((line) => `${sign} ${KEY.exec(line)?.[0] ?? ''}…`);
+  const changes = [...findKeys('-', before, after), ...findKeys('+', after, before)];
+  const shown = changes.slice(0, KEYS_MAX).toSorted((a, b) => compareNaturally(a.slice(1), b.slice(1)));
+  if (changes.length > KEYS_MAX) shown.push(`and ${renderMany(changes.length - KEYS_MAX, 'more line')}`);
+  return shown.join('\n') || 'no key and no value differs';
 }
 
 function choosePair(

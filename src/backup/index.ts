@@ -14,7 +14,7 @@ export {
   describeUnknownBackups,
   type ProfileSource,
 } from './back-up-once.ts';
-export { type Comparison, compareVersions } from './compare-versions.ts';
+export { type Comparison, compareKeys, compareVersions } from './compare-versions.ts';
 export { BackupError } from './errors.ts';
 export type { BackupFormat, Manifest } from './manifest.ts';
 export { type KeepOutcome, ProfileArchive, type ProfileAttempt, type StoredVersion } from './profile-archive.ts';

@@ -9,7 +9,7 @@
  *
  *   schema/  values.ts, names.ts, addresses.ts (kinds of values), parts.ts (maps and variants), connection-keys.ts, secret-keys.ts
  *   source/  config-file.ts (a file and its faults), parse-source.ts, positions.ts, parse-data.ts (YAML), yaml-thread.ts,
- *            yaml-worker.ts, value-pieces.ts (long files), check-settings.ts (check against a schema), fault.ts
+ *            yaml-worker.ts (long files), check-settings.ts (check against a schema), fault.ts
  *   files/   text-file.ts, pattern-files.ts (globs), named-files.ts, secret-keeper.ts (files and commands that settings refer to)
  */
 export { type Filled, NamedFileReader, renderFileFault } from './files/named-files.ts';

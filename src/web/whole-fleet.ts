@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { type EventQuery, type EventSummary, eventSchema, sortEvents } from './api/events.ts';
 import {
   type LogLine,
@@ -84,7 +85,8 @@ type WholeParts<T> = { readonly values: readonly ProcessPart<T>[]; readonly faul
 const ROUTERS: FleetList<ListedRouter> = {
   path: '/api/v1/routers?own=1',
   key: 'routers',
-  row: listedRouterSchema,
+  // A process of an earlier version lacks the keys that came later.
+  row: z.preprocess((row) => ({ ...UNKNOWN, ...Object(row) }), listedRouterSchema),
   routerOf: ({ name }) => name,
   isShared: true,
 };
@@ -190,7 +192,7 @@ export async function collectEvents(
   const { max, ...conditions } = query;
   const wanted = Object.entries(conditions).filter(([, value]) => value !== undefined);
   const list: FleetList<EventSummary> = {
-    path: `/api/v1/events?${new URLSearchParams({ own: '1', ...Object.fromEntries(wanted) }).toString()}`,
+    path: `/api/v1/events?${new URLSearchParams({ own: '1', limit: String(max), ...Object.fromEntries(wanted) }).toString()}`,
     key: 'events',
     row: eventSchema,
     routerOf: ({ router }) => router,

@@ -304,6 +304,31 @@ test('a change of firmware, device, WAN chain, SIM card, modem and configuration
   ]);
 });
 
+test('a profile that is changed and not activated is an event, and so is its activation, also during a restart', async () => {
+  const disk = new Disk();
+  const state = (...modified: readonly (readonly [profile: string, value: number])[]) =>
+    up([report({ router_profile_modified: modified.map(([profile, value]) => [{ profile }, value]) })]);
+  const before = startAgent(disk);
+  // What is so at the first contact is no event, and a profile without a name is no configuration.
+  await before.poll(state(['a', 0], ['b', 1]));
+  await before.poll(state(['a', 1], ['b', 1], ['', 0]));
+  const after = startAgent(disk, { atMs: before.clock.now() + HOUR_MS });
+  await after.poll(state(['a', 1], ['b', 0], ['', 1]));
+  expect(disk.records.map(({ event, message, details }) => [event, message, details])).toEqual([
+    [
+      'router.config',
+      'Profile a: activated → changed, not activated',
+      { profile: 'a', before: 'activated', after: 'changed, not activated' },
+    ],
+    [
+      'router.config',
+      'Profile b: changed, not activated → activated',
+      { profile: 'b', before: 'changed, not activated', after: 'activated' },
+    ],
+    ['router.config', 'The configuration was changed', { before: 'activated', after: 'changed, not activated' }],
+  ]);
+});
+
 test('a hash of the configuration that is another one in every answer tells nothing', async () => {
   const disk = new Disk();
   const { poll } = startAgent(disk);

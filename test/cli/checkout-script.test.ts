@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { startProgram } from '../support/child.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../router-exporter', import.meta.url));
 const NODE = '#!/bin/sh\necho "$@"\n';
@@ -42,6 +43,26 @@ test('./router-exporter installs the dependencies if they are missing or old, an
   const link = join(tools, 'link');
   await symlink(script, link);
   expect(await run(link)).toEqual({ stdout, stderr: '' });
+});
+
+test('a second ./router-exporter waits while the first one installs, and does not install again', async () => {
+  await using root = await mkdtempDisposable(join(tmpdir(), 'router-exporter-checkout '));
+  const script = join(root.path, 'router-exporter');
+  await copyFile(SCRIPT, script);
+  await writeFile(join(root.path, 'package-lock.json'), '{}');
+  // It installs once somebody writes to the pipe.
+  await promisify(execFile)('mkfifo', [join(root.path, 'go')]);
+  const npm = NPM.replace('\n', '\necho started >&2\nread line < go\n');
+  await writeFile(join(root.path, 'npm'), npm, { mode: 0o755 });
+  const env = { PATH: `${root.path}:/usr/bin:/bin` };
+  await using first = startProgram(script, ['first'], env);
+  await first.waitFor('stderr', /started/);
+  await using second = startProgram(script, ['second'], env);
+  await second.waitFor('stderr', /Waiting for another installation/);
+  await writeFile(join(root.path, 'go'), '\n');
+  expect(await first.ended).toMatchObject({ code: 0, stdout: `${root.path}/bin/router-exporter.js first\n` });
+  expect(await second.ended).toMatchObject({ code: 0, stdout: `${root.path}/bin/router-exporter.js second\n` });
+  expect(await readFile(join(root.path, 'npm-calls'), 'utf8')).toBe('ci --loglevel=error\n');
 });
 
 test('./router-exporter says that it needs npm, with exit code 2', async () => {

@@ -8,8 +8,9 @@ import { createSystemClock, packLines, renderErrorChain, Secret } from '../../sr
 import { ClusterStore, initCluster } from '../../src/cluster/cluster.ts';
 import type { ClusterStoreOptions } from '../../src/cluster/cluster-store.ts';
 import { StoreError } from '../../src/model/index.ts';
+import { toOpenStore } from '../support/open-store.ts';
 import { openNatsServer } from '../support/sinks/nats-server.ts';
-import { type ClusterBench, createClusterBench, toOpenStore } from '../support/store-bench.ts';
+import { type ClusterBench, createClusterBench } from '../support/store-bench.ts';
 import { commitOf, thrownBy } from '../support/store-folder.ts';
 import { withPrograms } from '../support/tools.ts';
 import { waitFor } from '../support/wait-for.ts';

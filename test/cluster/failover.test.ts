@@ -2,9 +2,9 @@ import { expect, test, vi } from 'vitest';
 import { createSystemClock } from '../../src/base/index.ts';
 import { ClusterStore, initCluster } from '../../src/cluster/cluster.ts';
 import { ClusterLink } from '../../src/cluster/link.ts';
+import { toOpenStore } from '../support/open-store.ts';
 import { sampled, sampleNote } from '../support/sampled.ts';
 import { openNatsCluster } from '../support/sinks/nats-cluster.ts';
-import { toOpenStore } from '../support/store-bench.ts';
 import { commitOf } from '../support/store-folder.ts';
 import { withPrograms } from '../support/tools.ts';
 

@@ -176,7 +176,7 @@ sinks: [{ name: console, type: stdout }]
     withPrograms(['qemu-aarch64-static'], test)(
       'is the same program on arm64, in an emulator',
       { timeout: BUILD_MS_MAX },
-      () => {
+      async () => {
         using root = openCleanRoot('arm64');
         const runtime = fetchRuntime('arm64', folder);
         const [node = '', ...entry] = words('ENTRYPOINT');
@@ -186,11 +186,13 @@ sinks: [{ name: console, type: stdout }]
         // The emulator itself is the only one of this machine.
         const foreign = listElf(root.folder).filter(([, machine]) => machine === 'amd64');
         expect(foreign).toEqual([['usr/bin/qemu-aarch64-static', 'amd64']]);
-        const demo = ['demo', '--for', '15s', '--routers', '1', '--web.listen-address', '127.0.0.1:0'];
-        expect(root.run(node, ...entry, ...demo)).toMatchObject({
-          status: 0,
-          stderr: expect.stringMatching(/1 of 1 routers up/),
-        });
+        const flags = ['--routers', '1', '--web.listen-address', '127.0.0.1:0'];
+        await using demo = root.start(node, ...entry, 'demo', ...flags);
+        const [url] = await demo.waitFor('stderr', /http:\/\/127\.0\.0\.1:\d+/);
+        const read = async () => await (await fetch(`${url}/metrics`)).text();
+        await expect.poll(read, { timeout: 120_000, interval: 500 }).toMatch(/^router_up\{[^}]*\} 1$/m);
+        demo.process.kill('SIGTERM');
+        expect(await demo.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/1 of 1 routers up/) });
       },
     );
   },

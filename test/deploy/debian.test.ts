@@ -59,6 +59,8 @@ withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true
         SOURCE_DATE_EPOCH: '1795435200',
         REVISION: '0123abc',
         DPKG_DEB_COMPRESSOR_TYPE: compression,
+        // What is released is smaller, and takes half a minute.
+        DPKG_DEB_COMPRESSOR_LEVEL: '0',
         npm_config_update_notifier: 'false',
       };
       const made = spawnSync('npm', ['run', '--silent', 'deb', '--', '--arch', architecture], {
@@ -284,24 +286,14 @@ withPrograms(['dpkg-deb'], describe.skipIf(sampled('Debian package', false, true
       },
     );
 
-    withPrograms(['clean-root', 'qemu-aarch64-static'], test.skipIf(NO_ROOT !== ''))(
-      `runs on arm64 as well, in an emulator${NO_ROOT}`,
-      { timeout: BUILD_MS_MAX },
-      () => {
-        using root = openCleanRoot('arm64');
-        // Compressing the Node.js once more would take half a minute.
-        const other = make('arm64', 'none');
-        expect(readField(other, 'Architecture')).toBe('arm64');
-        const before = new Set(listFiles(root.folder));
-        spawnSync('dpkg-deb', ['--extract', other, root.folder]);
-        const added = listElf(root.folder).filter(([path]) => !before.has(path));
-        expect(added).toEqual([[`${LIB}/node`, 'arm64']]);
-        const program = [`/${LIB}/node`, `/${LIB}/bin/router-exporter.js`];
-        // The container's test lets the same program and Node.js run the demo on arm64.
-        writeFileSync(join(root.folder, CONFIG), OURS);
-        expect(root.expect(...program, 'check', '--config.file', `/${CONFIG}`)).not.toBe('');
-      },
-    );
+    // That this program and this Node.js run on arm64 is a test of the container's.
+    test('is made for arm64 as well', { timeout: BUILD_MS_MAX }, () => {
+      const other = make('arm64', 'none');
+      expect(readField(other, 'Architecture')).toBe('arm64');
+      const content = join(folder, 'content-arm64');
+      spawnSync('dpkg-deb', ['--extract', other, content]);
+      expect(listElf(content)).toEqual([[`${LIB}/node`, 'arm64']]);
+    });
   },
 );
 

@@ -278,7 +278,7 @@ withPrograms(
           waiting = failed;
           return faults;
         },
-        { timeout: 60_000, interval: 1000 },
+        { timeout: 120_000, interval: 1000 },
       )
       .toEqual([]);
   },

@@ -65,6 +65,31 @@ const ROUTER_PAGE: RouterDetail = {
   failure: { reason: 'auth', step: 'auth', error: `The router refused: ${UNBROKEN} ${ARABIC}` },
 };
 
+/** Two modems with a chart each, and a version of a profile with its changes. */
+const LAST_HOURS = Array.from({ length: 480 }, (_, index) => ({
+  ...{ at: new Date(Date.parse(AT) + index * 180_000).toISOString(), result: 'up' as const, logLagSeconds: null },
+  ...{ signal: -80 - (index % 30), signalMin: -110, signalMax: -80, responseSeconds: 0.2 },
+  ...{ receiveBitsPerSecond: null, transmitBitsPerSecond: null },
+}));
+const MODEMS = ['lte2', 'lte3'];
+const MODEM_PAGE: RouterDetail = {
+  ...DETAIL,
+  state: 'up',
+  lastHours: LAST_HOURS,
+  modems: MODEMS.map((modem) => ({ modem, signal: { kind: 'rsrp', value: -112 }, lastHours: LAST_HOURS })),
+  values: [
+    {
+      module: 'modem',
+      help: UNBROKEN,
+      families: ['router_modem_rsrp_dbm', 'router_modem_sinr_db', `modem_${UNBROKEN}`].map((name) => ({
+        ...{ name, help: ARABIC, label: null, good: null, type: 'gauge' as const, unit: null, keys: ['modem'] },
+        ...{ stateLabel: null, resource: 'lte2', ageSeconds: 12 },
+        samples: MODEMS.map((modem) => ({ labels: { modem }, value: 7 })),
+      })),
+    },
+  ],
+};
+
 const NAMES = {
   count: 30,
   names: Array.from({ length: 30 }, (_, index) => (index === 0 ? LONG_NAME : `plant-${index}`)),
@@ -72,7 +97,10 @@ const NAMES = {
 
 /** Texts of all scripts, and of the greatest length, wherever one comes from outside. */
 const CONTENT: Partial<WebContent> = {
-  describeRouter: () => ROUTER_PAGE,
+  describeRouter: (name) => (name === 'modems' ? MODEM_PAGE : ROUTER_PAGE),
+  listBackups: () =>
+    Promise.resolve([{ profile: UNBROKEN, number: 1, at: AT, bytes: 1e6, reason: 'recovered' as const }]),
+  compareKeys: () => Promise.resolve(`+ ${UNBROKEN}=…\n- …`),
   readRecords: () => Promise.resolve({ records: LINES, next: `${AT}_0_${LONG_NAME}`, searchedTo: null, fault: null }),
   listEvents: () => ['router.down', 'log.gap', 'router.config'].map((kind) => ({ ...EVENT, kind, message: UNBROKEN })),
   listLogs: () => DETAIL.logs.map((log) => ({ ...log, router: LONG_NAME, component: 'c'.repeat(64) })),
@@ -137,6 +165,8 @@ const CONTENT: Partial<WebContent> = {
 };
 
 const ROUTER = `/router/${LONG_NAME}`;
+const MODEM = '/router/modems?view=modem';
+const CONFIGURATION = `${ROUTER}?view=configuration&profile=a&version=1`;
 const POSITIONS = `${ROUTER}?view=positions`;
 const EVENTS = `${ROUTER}?view=events`;
 const PATHS = sampled(
@@ -145,6 +175,8 @@ const PATHS = sampled(
     '/logs',
     '/logs/positions',
     ROUTER,
+    MODEM,
+    CONFIGURATION,
     POSITIONS,
     EVENTS,
     '/sinks',
@@ -153,7 +185,7 @@ const PATHS = sampled(
     '/dead-letters/18',
     '/config',
   ],
-  ['/logs', POSITIONS, EVENTS, '/dead-letters/18', '/config'],
+  ['/logs', MODEM, CONFIGURATION, POSITIONS, EVENTS, '/dead-letters/18', '/config'],
 );
 const OWN_LINES = `${ROUTER}?view=logs`;
 const PHONE_PATHS = sampled('layouts of other pages', ['/logs', '/logs/positions', OWN_LINES, POSITIONS], [OWN_LINES]);

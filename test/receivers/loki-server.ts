@@ -21,7 +21,7 @@ export async function createLoki() {
 
 /**
  * One process with its files in a folder, as in Loki's own example. Ingesters are asked for lines of any age: in one process
- * this key says so, and takes precedence over `querier.query_ingesters_within`.
+ * this key says so, and takes precedence over `querier.query_ingesters_within`. It is ready as soon as it can be, instead of 15 s later.
  */
 function renderConfig(folder: string, port: number, grpcPort: number): string {
   return `auth_enabled: false
@@ -35,8 +35,9 @@ common:
 schema_config:
   configs:
     - { from: "2020-01-01", store: tsdb, object_store: filesystem, schema: v13, index: { prefix: index_, period: 24h } }
-ingester: { query_store_max_look_back_period: 8760h }
-frontend_worker: { grpc_client_config: { max_send_msg_size: 104857600, max_recv_msg_size: 104857600 } }
+ingester: { query_store_max_look_back_period: 8760h, lifecycler: { min_ready_duration: 0s } }
+frontend: { scheduler_dns_lookup_period: 100ms }
+frontend_worker: { dns_lookup_duration: 100ms, grpc_client_config: { max_send_msg_size: 104857600, max_recv_msg_size: 104857600 } }
 limits_config: { max_entries_limit_per_query: ${RECORDS_MAX}, max_query_length: 0, split_queries_by_interval: 0 }
 analytics: { reporting_enabled: false }
 `;

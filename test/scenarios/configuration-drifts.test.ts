@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { equals, RouterClient } from '../../src/client/index.ts';
 import type { Config } from '../../src/config/index.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
+import type { EventSummary } from '../../src/web/index.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 
 const MINUTE_MS = 60_000;
@@ -98,10 +99,17 @@ test('a profile that was changed and is not active needs attention on the fleet 
   await admin.configuration.addEntries('administration/users', [entry]);
   await fleet.advance(10 * MINUTE_MS);
   expect(await attention()).toBe('1 router with a changed profile or an unexpected configuration');
+  const listEvents = async () => {
+    const answer = JSON.parse(await fleet.metrics('/api/v1/events?kind=router.config')) as { events: EventSummary[] };
+    return answer.events.flatMap(({ message, details }) => ('profile' in details ? [message] : []));
+  };
+  const pending = 'Profile Profile: activated → changed, not activated';
+  expect(await listEvents()).toEqual([pending]);
   expect(await fleet.metrics('/?state=drift')).toContain('href="router/sim-1"');
   await addUser(fleet, 'another');
   await fleet.advance(10 * MINUTE_MS);
   expect(await attention()).toBeUndefined();
+  expect(await listEvents()).toEqual(['Profile Profile: changed, not activated → activated', pending]);
 });
 
 test('a content that changed without a change of numbers is counted as well', async () => {
@@ -185,10 +193,21 @@ test('profiles are backed up on schedule and after a change, each version once, 
       ...page.slice(page.indexOf('<h2>Backups</h2>')).matchAll(/<th scope="row">(.*?)<\/th>.*<td>(\w+)<\/td>/g),
     ];
     expect(rows.map(([, profile, reason]) => `${profile} ${reason}`)).toEqual([
-      'Profile change',
+      '<bdi>Profile</bdi> 1 change',
       expect.stringMatching(/schedule$/),
       expect.stringMatching(/schedule$/),
     ]);
+    // Which keys have changed, and no value.
+    expect(page).not.toContain('id="changes"');
+    const address =
+      page.match(/<td><a href="(\?view=configuration[^"#]*)#changes"/)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const changed = await fleet.metrics(`/router/sim-1${address}`);
+    const changes = /<pre [^>]*aria-labelledby="changes">(.*?)<\/pre>/s.exec(changed)?.[1]?.split('\n');
+    const fields = ['active', 'group', 'password', 'username'];
+    expect(changes).toEqual(fields.map((field) => `+ administration.users.user4.${field}=…`));
+    expect(changed).not.toMatch(/somebody|secret-of/);
+    const none = await fleet.metrics('/router/sim-1?view=configuration&profile=Profile&version=2');
+    expect(none).toContain('>there is no version 3; 2 are kept</pre>');
 
     // The next date finds the same and keeps nothing.
     await fleet.advance(24 * HOUR_MS);

@@ -1,9 +1,7 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { type ConfigFile, ConfigFiles, checkSettings, YamlThread } from '../../src/settings/index.ts';
-import { cutValue, ValueBuilder } from '../../src/settings/source/value-pieces.ts';
-import { countRuns, sampled, sampleNote } from '../support/sampled.ts';
+import { sampled, sampleNote } from '../support/sampled.ts';
 
 const ROOT = { kind: 'list', expected: 'a list', ifEmpty: 'write "[]"', schema: z.unknown() } as const;
 /** Makes a text long enough for the thread, without moving anything in it. */
@@ -47,40 +45,6 @@ test('ConfigFiles reads a long text in a thread as without one', async () => {
   // The thread serves one text after the other, also behind one with faults.
   for (const text of texts) await files.parse('f.yaml', '/f.yaml', { text: text + PADDING }, ROOT);
   expect(files.faults.length).toBeGreaterThan(0);
-});
-
-test('ValueBuilder puts together what cutValue() has cut, in the same order', () => {
-  const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null));
-  const wide = fc
-    .tuple(leaf, fc.integer({ min: 0, max: 5000 }))
-    .map(([value, count]) => Array.from({ length: count }, () => ({ value })));
-  const { root } = fc.letrec((tie) => ({
-    root: fc.oneof({ maxDepth: 3 }, leaf, wide, fc.array(tie('root')), fc.dictionary(fc.string(), tie('root'))),
-  }));
-  fc.assert(
-    fc.property(root, (value) => {
-      const builder = new ValueBuilder();
-      for (const piece of cutValue(value)) builder.add(structuredClone(piece));
-      expect(JSON.stringify(builder.value)).toBe(JSON.stringify(value));
-    }),
-    { numRuns: countRuns(200) },
-  );
-});
-
-test('cutValue() leaves no piece with much more than a list or map of the size of a piece', () => {
-  const value = { routers: Array.from({ length: 10_000 }, (_, name) => ({ name, labels: { site: 'x' } })), one: 1 };
-  const sizes = [...cutValue(value)].map((piece) => JSON.stringify(piece).length);
-  expect(sizes.length).toBeGreaterThan(10);
-  expect(Math.max(...sizes)).toBeLessThan(JSON.stringify(value).length / 10);
-});
-
-test('cutValue() counts text by its length, so that no piece holds many long ones', () => {
-  const value = Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(100_000));
-  const pieces = [...cutValue(value)];
-  expect(pieces.length).toBeGreaterThan(5);
-  const builder = new ValueBuilder();
-  for (const piece of pieces) builder.add(structuredClone(piece));
-  expect(builder.value).toEqual(value);
 });
 
 test('ConfigFiles.parse() takes the bytes of a text as well, and hands long ones over to the thread', async () => {

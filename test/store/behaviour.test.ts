@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EVENTS_LOG } from '../../src/model/index.ts';
+import type { OpenStore } from '../support/open-store.ts';
 import { countRuns } from '../support/sampled.ts';
-import { createClusterBench, createEmbeddedBench, type OpenStore } from '../support/store-bench.ts';
+import { createClusterBench, createEmbeddedBench } from '../support/store-bench.ts';
 import { commitOf, noisyLines } from '../support/store-folder.ts';
 import { withPrograms } from '../support/tools.ts';
 

@@ -20,7 +20,7 @@ import { FileReading, type ReadingResult } from '../../src/logs/reading/file-rea
 import type { LogRecord } from '../../src/model/index.ts';
 import { type FaultName, type SimulatedRouter, startSimulator } from '../../src/simulator/index.ts';
 import { EmbeddedStore } from '../../src/store/index.ts';
-import { type OpenStore, toOpenStore } from './store-bench.ts';
+import { type OpenStore, toOpenStore } from './open-store.ts';
 import { toStarts } from './store-folder.ts';
 
 const SECOND_MS = 1000;

@@ -1,6 +1,6 @@
 /** What a short run does in part: what there is of it, and which part that is. */
 export const SAMPLES = {
-  'simulations of the oracle': 'every 19th of 160 seeds',
+  'simulations of the oracle': 'every ninth of 80 seeds',
   'simulations of the oracle on both threads': '1 of 8',
   'simulations of the oracle in a cluster': 'none',
   'commands under faults': 'each command at least once, every third fault of the simulator',

@@ -1,7 +1,8 @@
 import { type Clock, createSystemClock } from '../../src/base/index.ts';
 import { ClusterStore, initCluster } from '../../src/cluster/cluster.ts';
 import type { ClusterStoreOptions } from '../../src/cluster/cluster-store.ts';
-import type { SinkStart, SliceBounds, Store } from '../../src/model/index.ts';
+import type { SinkStart } from '../../src/model/index.ts';
+import { type OpenStore, toOpenStore } from './open-store.ts';
 import { type NatsServer, openNatsServer } from './sinks/nats-server.ts';
 import { createStoreFolder, NOW_MS, toStarts } from './store-folder.ts';
 
@@ -11,17 +12,6 @@ interface BenchStoreOptions {
   readonly sinks?: readonly (string | SinkStart)[];
   /** Routers that are open from the start. Default: `plant-7`. */
   readonly routers?: readonly string[];
-}
-
-/** A store in a test. */
-export interface OpenStore extends AsyncDisposable {
-  readonly store: Store;
-  /** Resolves with the next slice that is not `undefined`; the store may have to fetch it. */
-  next(sink: string, bounds?: Partial<SliceBounds>): Promise<{ readonly lines: string[]; readonly isRepeat: boolean }>;
-  /** Acknowledges the slice that {@link next} gave last for the sink. */
-  acknowledge(sink: string): Promise<void>;
-  /** Reads and acknowledges until a sink has got so many records. */
-  take(sink: string, records: number, bounds?: Partial<SliceBounds>): Promise<string[]>;
 }
 
 /** Stores that are the same one after the other: what was written to one is found by the next. */
@@ -39,47 +29,6 @@ export interface BenchOptions {
 }
 
 const ROOM_BYTES = 64 * 1024 * 1024;
-
-/** A store with its reading, for either kind. `whenWoken` resolves when there may be more to read than now; absent = never. */
-export function toOpenStore(store: Store, whenWoken?: () => Promise<void>): OpenStore {
-  const read = new Map<string, NonNullable<ReturnType<Store['readSlice']>>>();
-  const opened: OpenStore = {
-    store,
-    async next(sink, bounds = {}) {
-      for (;;) {
-        const woken = whenWoken?.();
-        const slice = store.readSlice(sink, {
-          recordsMax: 5000,
-          bytesMax: 1024 * 1024,
-          isWanted: () => true,
-          ...bounds,
-        });
-        if (slice) {
-          read.set(sink, slice);
-          return { lines: slice.lines.map(({ text }) => text), isRepeat: slice.isRepeat };
-        }
-        // What is not on the disk now never comes by itself.
-        if (!woken) throw new RangeError('Nothing is left to read');
-        await woken;
-      }
-    },
-    async acknowledge(sink) {
-      const slice = read.get(sink);
-      if (!slice) throw new TypeError('Nothing was read');
-      await store.acknowledge(sink, slice.next);
-    },
-    async take(sink, records, bounds) {
-      const lines: string[] = [];
-      while (lines.length < records) {
-        lines.push(...(await opened.next(sink, bounds)).lines);
-        await opened.acknowledge(sink);
-      }
-      return lines;
-    },
-    [Symbol.asyncDispose]: async () => await store.close(),
-  };
-  return opened;
-}
 
 /** Stores on a disk. */
 export async function createEmbeddedBench({

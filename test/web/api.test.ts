@@ -50,6 +50,15 @@ test('GET /api/v1/events passes on what is asked for, lists the events, and refu
   });
   expect([status, JSON.parse(text)]).toEqual([200, { events: [EVENT] }]);
   expect(asked).toEqual([{ since: '2026-11-21T12:00:00Z', site: 'munich', kind: 'router.*', max: 1000 }]);
+  for (const [limit, max] of [
+    ['20', 20],
+    ['0', 1000],
+    ['1e9', 1000],
+    ['x', 1000],
+  ] as const) {
+    await ask(`/api/v1/events?limit=${limit}`, { content: { listEvents } });
+    expect(asked.at(-1)?.max, limit).toBe(max);
+  }
   const refused = await ask('/api/v1/events?since=yesterday', { content: { listEvents } });
   expect([refused.status, JSON.parse(refused.text)]).toEqual([
     400,

@@ -212,6 +212,7 @@ export function createContent(content: Partial<WebContent> = {}): WebContent {
       sources: [],
     }),
     listBackups: () => Promise.resolve([]),
+    compareKeys: () => Promise.resolve(''),
     renderRouterConfig: () => 'name: plant-7\n',
     ...createProcess({}),
     listDeadLetters: () => ({ letters: [], hasMore: false, counts: [], fault: null }),

@@ -115,6 +115,30 @@ test('a router that does not fit, as during an upgrade, is listed as unknown and
   expect(page).not.toMatch(/<script>|<img src=x>/);
 });
 
+test('a router of a process of an earlier version, which lacks later keys, is listed as that says', async () => {
+  const { isSlow, certificateExpiry, gaps, traffic, use, device, ...earlier } = THEIRS;
+  const { drift, ...known } = device;
+  await using peer = await openPeer(answerRouters({ ...earlier, availability: 'u', device: known }));
+  await using bench = await openBench(createContent(peer.url));
+  const { routers, unanswered } = JSON.parse((await bench.get('/api/v1/routers')).body.toString());
+  expect(routers[1]).toMatchObject({
+    name: 'plant-9',
+    state: 'up',
+    isSlow: false,
+    gaps: 0,
+    device: { ...known, drift: null },
+  });
+  expect(unanswered).toBeUndefined();
+});
+
+test('the page of the fleet asks other processes for as many events as it shows', async () => {
+  await using peer = await openPeer(answerRouters({ ...THEIRS, availability: '' }));
+  await using bench = await openBench(createContent(peer.url));
+  await bench.get('/');
+  const asked = peer.requests.find(({ url }) => url?.startsWith('/api/v1/events?'));
+  expect(new URLSearchParams(asked?.url?.split('?')[1]).get('limit')).toBe('20');
+});
+
 test('a router that this process polls is listed once, though it is still known as that of another process', async () => {
   await using peer = await openPeer(answerRouters({ ...THEIRS, availability: '' }));
   const content = createContent(peer.url, { others: new Map([[ROUTER.name, { ...OTHER, name: ROUTER.name }]]) });

@@ -4,13 +4,13 @@ import type { PollResult } from '../../status/index.ts';
 /** A fact that differs from its last known value; `before` is `undefined` at first contact. */
 interface DeviceChange {
   readonly kind: string;
-  /** Empty for a fact of the whole device. */
-  readonly modem: string;
+  /** Modem or profile; empty for a fact of the whole device. */
+  readonly of: string;
   readonly before: string | undefined;
   readonly after: string;
 }
 
-/** Family of a shipped module, the kind of its changes, and its value, which is followed for each `modem`. */
+/** Family of a shipped module, the kind of its changes, and its value, which is followed for each modem or profile. */
 const FOLLOWED: readonly (readonly [family: string, kind: string, read: (sample: Sample) => string | undefined])[] = [
   ['router_modem_used_sim', 'sim', ({ labels }) => labels['used_sim']],
   ['router_modem_info', 'operator', ({ labels }) => labels['provider_name']],
@@ -18,6 +18,7 @@ const FOLLOWED: readonly (readonly [family: string, kind: string, read: (sample:
   ['router_modem_cell_info', 'cell', ({ labels }) => labels['cell_id']],
   ['router_modem_online', 'modem', ({ value }) => (value === 1 ? 'online' : 'offline')],
   ['router_wan_active_info', 'wan', ({ labels }) => labels['chain']],
+  ['router_profile_modified', 'profile', ({ value }) => (value === 1 ? 'changed, not activated' : 'activated')],
 ];
 const UPTIME = 'router_uptime_seconds';
 /** Resource with the hash of the configuration. */
@@ -66,7 +67,7 @@ export class DeviceChanges {
         if (name === UPTIME && first) this.uptime = { seconds: first.value, readAtMs };
         return FOLLOWED.filter(([family]) => family === name).flatMap(([, kind, readValue]) =>
           samples.flatMap((sample) => {
-            const key = `${kind} ${sample.labels['modem'] ?? ''}`.slice(0, TEXT_CHARS_MAX);
+            const key = `${kind} ${sample.labels['modem'] ?? sample.labels['profile'] ?? ''}`.slice(0, TEXT_CHARS_MAX);
             if (seen.has(key)) return [];
             seen.add(key);
             return this.#follow(key, readValue(sample));
@@ -106,7 +107,7 @@ export class DeviceChanges {
     const before = this.#facts.get(key);
     if (after === '' || after === before || (before === undefined && this.#facts.size >= FACTS_MAX)) return [];
     this.#facts.set(key, after);
-    const [kind = '', modem = ''] = key.split(/ (.*)/s);
-    return [{ kind, modem, before, after }];
+    const [kind = '', of = ''] = key.split(/ (.*)/s);
+    return [{ kind, of, before, after }];
   }
 }

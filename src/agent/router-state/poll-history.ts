@@ -258,8 +258,7 @@ export class RouterHistory {
   }
 
   /** Continues a history that was packed before. The time since then has no values; text of others counts as empty. */
-  recall(packed: PackedHistory, at: Moment): void {
-    const { ms, wallMs } = at;
+  recall(packed: PackedHistory, { ms, wallMs }: Moment): void {
     const bytes = unpackBytes(packed.slots);
     if (!bytes) return;
     // A wall clock that was set back says nothing about the time that has passed.
@@ -275,7 +274,7 @@ export class RouterHistory {
     this.#slots = slots;
     for (const [name, one] of Object.entries(packed.modems ?? {})) {
       const history = new RouterHistory();
-      if (one) history.recall(one, at);
+      if (one) history.recall(one, { ms, wallMs });
       this.#modems = new Map([...(this.#modems ?? []), [name, history]]);
     }
   }

@@ -137,9 +137,10 @@ export class RouterJournal {
   /** Adds the events that follow from the facts of a poll. `seenMs`: when an earlier agent reached the router. Wall time. */
   followDevice(changes: DeviceChanges, at: Moment, seenMs = 0): void {
     if (changes.uptime) this.#followUptime(changes.uptime, at, seenMs);
-    for (const { kind: fact, modem, before, after } of changes.latest) {
-      const kind = ROUTER_EVENTS.find((one) => one === `router.${fact}`);
-      if (kind && before !== undefined) this.#add(kind, at, { ...(modem !== '' && { modem }), before, after });
+    for (const { kind: fact, of, before, after } of changes.latest) {
+      const kind = ROUTER_EVENTS.find((one) => one === (fact === 'profile' ? 'router.config' : `router.${fact}`));
+      const name = of !== '' && { [fact === 'profile' ? fact : 'modem']: of };
+      if (kind && before !== undefined) this.#add(kind, at, { ...name, before, after });
     }
   }
 
@@ -227,7 +228,8 @@ const MESSAGES: Readonly<Record<JournalEvent['kind'], string>> = {
 };
 
 function renderMessage(kind: JournalEvent['kind'], details: Details): string {
-  return MESSAGES[kind].replaceAll(/\{(\w+)\}/g, (_, key: string) => {
+  const message = details['profile'] === undefined ? MESSAGES[kind] : 'Profile {profile}: {before} → {after}';
+  return message.replaceAll(/\{(\w+)\}/g, (_, key: string) => {
     const value = details[key] ?? '';
     return key.endsWith('_seconds') ? renderLength(Number(value)) : String(value);
   });

@@ -252,8 +252,7 @@ export class Fleet {
     this.#isClosed = true;
     this.#endTimer?.cancel();
     // Histories of ten thousand routers take more than a second.
-    const close = (agent: RouterAgent) => this.#steps.next().then(() => agent.close(signal));
-    await Promise.all(this.routers.map(close));
+    await Promise.all(this.routers.map((agent) => this.#steps.next().then(() => agent.close(signal))));
   }
 
   #add(settings: RouterSettings, { hash, commonHash }: Hashes): void {

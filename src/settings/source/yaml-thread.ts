@@ -5,7 +5,6 @@ import { decodeText } from '../files/text-file.ts';
 import type { ConfigFault } from './fault.ts';
 import { type DataRoot, type ParsedData, parseData } from './parse-data.ts';
 import { type ParsedText, parseSource, type RootKind } from './parse-source.ts';
-import { ValueBuilder } from './value-pieces.ts';
 import type { YamlReply, YamlRequest } from './yaml-worker.ts';
 
 const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? './yaml-worker.ts' : './yaml-worker.js', import.meta.url);
@@ -18,13 +17,6 @@ const HEAP_MB_MAX = 2048;
 
 /** Grace period for the thread to release its memory. */
 const END_MS_MAX = 10_000;
-
-type ParseRequest = Exclude<YamlRequest, { kind: 'next' | 'end' }>;
-
-interface Reply {
-  readonly reply: YamlReply & { readonly kind: 'done' };
-  readonly value: unknown;
-}
 
 /**
  * Parses texts in a thread, one after the other, while an agent runs: a text may take seconds. Starts the thread with
@@ -47,8 +39,8 @@ export class YamlThread implements AsyncDisposable {
     const { kind, expected, ifEmpty, itemKey } = root;
     const parsed = await this.#request({ kind: 'parse', file, text, root: { kind, expected, ifEmpty, itemKey } });
     if ('message' in parsed) return { faults: [parsed] };
-    const { faults, positions } = parsed.reply;
-    return { faults, ...(positions && { content: { value: parsed.value, positions } }) };
+    const { faults, value, positions } = parsed;
+    return { faults, ...(positions && { content: { value, positions } }) };
   }
 
   /** Parses without positions. Never rejects. */
@@ -56,7 +48,7 @@ export class YamlThread implements AsyncDisposable {
     if (text.length <= SHORT_CHARS_MAX) return parseData(file, text, root);
     const parsed = await this.#request({ kind: 'parse-data', file, text, root });
     if ('message' in parsed) return { ok: false, fault: parsed };
-    const [fault] = parsed.reply.faults;
+    const [fault] = parsed.faults;
     return fault ? { ok: false, fault } : { ok: true, value: parsed.value };
   }
 
@@ -73,10 +65,10 @@ export class YamlThread implements AsyncDisposable {
     await worker?.terminate();
   }
 
-  async #request(request: ParseRequest): Promise<Reply | ConfigFault> {
+  async #request(request: Exclude<YamlRequest, { kind: 'end' }>): Promise<YamlReply | ConfigFault> {
     using deadline = openDeadline(createSystemClock(), PARSE_MS_MAX);
     try {
-      return await this.#exchange(request, deadline.signal);
+      return await exchange(this.#start(), request, deadline.signal);
     } catch (cause) {
       await this.#terminate();
       const reason = deadline.signal.aborted ? 'time' : 'memory';
@@ -85,18 +77,6 @@ export class YamlThread implements AsyncDisposable {
         ? `This file takes too much ${reason} to be read; divide it`
         : 'The thread that reads this file could not be started or has ended; check the memory of this machine';
       return { file: request.file, line: 1, column: 1, keyPath: '', message };
-    }
-  }
-
-  async #exchange(first: ParseRequest, signal: AbortSignal): Promise<Reply> {
-    const worker = this.#start();
-    const builder = new ValueBuilder();
-    let request: YamlRequest = first;
-    for (;;) {
-      const reply = await exchange(worker, request, signal);
-      if (reply.kind === 'done') return { reply, value: builder.value };
-      builder.add(reply.piece);
-      request = { kind: 'next' };
     }
   }
 

@@ -43,7 +43,8 @@ export function parseEventQuery(query: (name: string) => string | undefined): Ev
     (name) => query(name)?.slice(0, VALUE_CHARS_MAX) || undefined,
   );
   if (since !== undefined && Number.isNaN(Date.parse(since))) return undefined;
-  return { since, router, site, kind, max: EVENTS_MAX };
+  const limit = Number(query('limit'));
+  return { since, router, site, kind, max: limit >= 1 ? Math.min(Math.floor(limit), EVENTS_MAX) : EVENTS_MAX };
 }
 
 /** Returns the kinds that a query selects. */

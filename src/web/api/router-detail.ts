@@ -97,6 +97,8 @@ export interface FamilyValues {
 /** A version of a stored profile of a router that was backed up. */
 export interface BackupSummary {
   readonly profile: string;
+  /** 1 is the newest of its profile. */
+  readonly number: number;
   readonly at: string;
   readonly bytes: number;
   readonly reason: 'schedule' | 'change' | 'recovered';

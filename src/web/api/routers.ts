@@ -50,7 +50,7 @@ export const deviceSchema = z.object({
   /** Uptime at the last read. */
   uptimeSeconds: z.number().nullable(),
   /** `profile`: a stored profile was changed since its activation. `rule`: a field differs from the value that is expected. */
-  drift: z.enum(['profile', 'rule']).nullable(),
+  drift: z.enum(['profile', 'rule']).nullable().default(null),
 });
 
 /** Summary of a router that has reported nothing. */

@@ -23,6 +23,8 @@ export interface RouterPageContent extends Pick<FleetContent, 'describeShards' |
   renderRouterConfig(name: string): string | undefined;
   /** The versions of its profiles that were backed up, the newest first; none without backups. */
   listBackups(name: string): Promise<readonly BackupSummary[]>;
+  /** What a version of a profile changed in the one before it, without values, or why that is not known. */
+  compareKeys(name: string, profile: string, version: number): Promise<string>;
   /** URL of a Grafana with the dashboards, without a trailing slash; `undefined` without one. */
   findGrafana(): string | undefined;
 }
@@ -64,9 +66,11 @@ export const routerPage: Page<RouterPageContent> = {
     const events = content.listEvents({ router: name, max: EVENTS_MAX });
     const config = view === 'agent' ? (content.renderRouterConfig(name) ?? '') : '';
     const backups = view === 'configuration' ? await content.listBackups(name) : [];
+    const [profile = '', version] = [context.req.query('profile'), Number(context.req.query('version'))];
+    const changes = backups.length > 0 && version > 0 ? await content.compareKeys(name, profile, version) : '';
     const range = parseRange(context.req.query('range'));
     const grafana = content.findGrafana();
-    const shown = { view, range, config, backups, events, page, query, canPoll, grafana };
+    const shown = { view, range, config, backups, changes, events, page, query, canPoll, grafana };
     return { title: router.name, main: renderRouter(withoutCredentials(router), shown, base, clock.now()) };
   },
 };
@@ -77,6 +81,8 @@ interface RouterView {
   readonly range: string;
   readonly config: string;
   readonly backups: readonly BackupSummary[];
+  /** In one of these; empty unless asked for. */
+  readonly changes: string;
   readonly events: readonly EventSummary[];
   readonly page: RecordPage;
   readonly query: RecordQuery;
@@ -142,7 +148,7 @@ ${renderEvents(events, how)}`;
       return renderModems(router, range);
     case 'configuration':
       return html`${renderValues(router, view)}
-${renderBackups(router.name, shown.backups)}`;
+${renderBackups(router.name, shown)}`;
     case 'network':
     case 'device':
       return renderValues(router, view);
@@ -150,18 +156,24 @@ ${renderBackups(router.name, shown.backups)}`;
 }
 
 const BACKUP_COLUMNS: readonly Column<BackupSummary>[] = [
-  { title: 'Profile', cell: ({ profile }) => toShown(profile, 120) },
+  { title: 'Profile', cell: ({ profile, number }) => html`<bdi>${toShown(profile, 120)}</bdi> ${number}` },
   { title: 'Time', cell: ({ at }) => renderMoment(at) },
   { title: 'Size', kind: 'number', cell: ({ bytes }) => renderBytes(bytes) },
   { title: 'Reason', cell: ({ reason }) => reason },
+  {
+    title: 'Changes',
+    cell: ({ profile, number }) =>
+      html`<a href="?view=configuration&amp;profile=${encodeURIComponent(profile)}&amp;version=${number}#changes">from the version before</a>`,
+  },
 ];
 
-/** Without the content of profiles, which has secrets. */
-function renderBackups(name: string, backups: readonly BackupSummary[]): Html | string {
+/** Without the values in profiles, which may be secrets. */
+function renderBackups(name: string, { backups, changes }: RouterView): Html | string {
   if (backups.length === 0) return '';
   return html`<h2>Backups</h2>
 ${renderTable({ caption: 'Versions of profiles', columns: BACKUP_COLUMNS, rows: backups, empty: '' })}
-<p class="soft">Their differences, which may show secrets: <code>router-exporter profiles diff ${name}</code></p>`;
+${changes === '' ? '' : html`<h3 id="changes">Changes</h3>\n<pre tabindex="0" role="region" aria-labelledby="changes">${changes}</pre>`}
+<p class="soft">Changes are shown without values, which may be secrets. With them: <code>router-exporter profiles diff ${name}</code></p>`;
 }
 
 /** Hours of a maintenance to choose from. */
@@ -184,17 +196,15 @@ function renderDashboards(grafana: string | undefined, name: string): Html | str
   return html`, Grafana: <a href="${grafana}/d/router-exporter-router${query}">router</a>, <a href="${grafana}/d/router-exporter-logs${query}">its logs</a>`;
 }
 
-/** Errors with advice of their own end with it, as a second sentence. */
-const HAS_ADVICE = /[.?!] [A-Z]/;
-
 function renderNotice({ name, failure, fault }: RouterDetail, canShowLines: boolean): Html | string {
   const error = failure?.error ?? fault?.error;
   if (error === undefined) return '';
   const step = failure ? failure.step : fault?.step;
   if (!step) return html`<div class="notice"><p><strong>Not polled:</strong> ${toShown(error)}</p></div>`;
+  // An error with advice of its own ends with it, as a second sentence.
   const where = fault ? renderStep(fault) : step;
   return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Degraded'} at ${where}:</strong> ${toShown(error)}</p>
-${HAS_ADVICE.test(error) ? '' : html`<p>${explainFailure(failure?.reason ?? step) ?? ''}.</p>`}
+${/[.?!] [A-Z]/.test(error) ? '' : html`<p>${explainFailure(failure?.reason ?? step) ?? ''}.</p>`}
 <p>Step by step: <code>router-exporter doctor ${name}</code>${failure && canShowLines ? html`. Before the failure: <a href="?view=logs">its last lines</a>` : ''}</p></div>`;
 }
 

@@ -37,13 +37,12 @@ const AGE_SHOWN_S = 120;
 
 /** Drawings by the title of the row to which they belong. */
 type Charts = ReadonlyMap<string, Html>;
-const NO_CHARTS: Charts = new Map();
 
 /**
  * Renders the reported values of one part of the page by module, with charts in the module of the same name. User modules need no code of
  * their own.
  */
-export function renderValues(router: RouterDetail, view: string, charts = NO_CHARTS): Html | string {
+export function renderValues(router: RouterDetail, view: string, charts: Charts = new Map()): Html | string {
   const all = Object.values(MODULES).flat();
   const own = MODULES[view] ?? [];
   const rank = (module: string) => (own.includes(module) ? own.indexOf(module) : own.length);
@@ -52,7 +51,7 @@ export function renderValues(router: RouterDetail, view: string, charts = NO_CHA
     .toSorted((a, b) => rank(a.module) - rank(b.module));
   if (shown.length === 0) return html`<p class="soft">${EMPTY[view] ?? ''}</p>`;
   return html`<div class="values">
-${shown.map((one) => renderModule(one, router, one.module === view ? charts : NO_CHARTS))}
+${shown.map((one) => renderModule(one, router, one.module === view ? charts : new Map()))}
 </div>`;
 }
 

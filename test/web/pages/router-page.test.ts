@@ -121,6 +121,41 @@ test('what to do about a failure is said once', async () => {
   expect(own).not.toContain(general);
 });
 
+test('the changes of a version are shown when they are asked for, escaped, and no version has no link', async () => {
+  const asked: (string | number)[] = [];
+  const showChanges = (query: string, count = 1) =>
+    read(`/router/plant-7?view=${query}`, {
+      describeRouter: () => UP,
+      listBackups: () =>
+        Promise.resolve(
+          Array.from({ length: count }, () => ({
+            ...{ profile: EVIL, number: 2, at: '2026-11-21T12:00:00.000Z', bytes: 1000, reason: 'change' as const },
+          })),
+        ),
+      compareKeys: (...version) => {
+        asked.push(...version);
+        return Promise.resolve(`+ a.b=…\n${EVIL}`);
+      },
+    });
+  const version = `profile=${encodeURIComponent(EVIL)}&version=2`;
+  const page = await showChanges('configuration');
+  expect(page).toContain(
+    `<a href="?view=configuration&amp;${version.replace('&', '&amp;').replaceAll("'", '&#39;')}#changes">`,
+  );
+  expect(page).not.toContain('id="changes"');
+  for (const query of ['overview', `overview&${version}`, 'configuration&version=x', 'configuration&version=-1']) {
+    await showChanges(query);
+  }
+  await showChanges(`configuration&${version}`, 0);
+  expect(asked).toEqual([]);
+  const changed = await showChanges(`configuration&${version}`);
+  expect(asked).toEqual(['plant-7', EVIL, 2]);
+  expect(changed).toMatch(
+    /<h3 id="changes">Changes<\/h3>\s*<pre [^>]*aria-labelledby="changes">\+ a\.b=…\n&quot;&gt;&lt;script&gt;/,
+  );
+  expect(changed.match(/<script/g)).toHaveLength(1);
+});
+
 test('a degraded router names the resource', async () => {
   const page = await show({ fault: { step: 'http', resource: 'lte2', error: 'Too late' } }, 'agent');
   expect(readSteps(page)[4]).toBe('warn http: degraded');
