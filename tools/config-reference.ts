@@ -215,7 +215,7 @@ modules:
 - Metric names: letters, digits and \`_\`. A counter ends in \`_total\`, an info metric in \`_info\`. Other names must not end in \`_total\`, \`_info\`, \`_bucket\`, \`_count\`, \`_sum\` or \`_created\`, and no name may begin with \`router_exporter_\`, \`process_\`, \`nodejs_\`, \`go_\` or \`scrape_\`, be \`up\`, or equal a metric of the agent.
 - A metric name has the same type and help in all modules.
 - Label names must not begin with \`__\` or be \`router\`, \`le\` or \`quantile\`. The \`labels\` of a router must not be labels of its modules.
-- At most ${MODULES_MAX} modules, ${MODULE_RESOURCES_MAX} resources per module, ${RESOURCE_METRICS_MAX} metrics per resource, ${METRIC_LABELS_MAX} labels.
+- At most ${MODULES_MAX} modules with the shipped ones, ${MODULE_RESOURCES_MAX} resources per module, ${RESOURCE_METRICS_MAX} metrics per resource, ${METRIC_LABELS_MAX} labels.
 `;
 
 const FIRMWARE_VERSIONS = `

@@ -108,3 +108,9 @@ test('the table of commands in the reference has every command, and only options
   }
   expect([...shown].toSorted()).toEqual(all.toSorted());
 });
+
+test('no file that the documentation makes begins with what npm itself prints', () => {
+  const lines = pages.flatMap(({ blocks }) => blocks.flatMap(({ text }) => text.split('\n')));
+  expect(lines.filter((line) => /^\s*npm run --silent .*>/.test(line))).toHaveLength(1);
+  expect(lines.filter((line) => /^\s*npm run (?!--silent ).*>/.test(line))).toEqual([]);
+});

@@ -87,7 +87,7 @@ const tlsServerSchema = section(
       .max(ALLOWED_SANS_MAX, { error: NAMES })
       .meta({
         description:
-          'Allowed names (DNS, IP address, e-mail, URI): a client certificate must contain one of them. Only with `RequireAnyClientCert` or `RequireAndVerifyClientCert`.',
+          'Allowed names (DNS, IP address, e-mail, URI): a client certificate must contain one of them. Only with one of the `Require…` policies.',
         kind: 'list of texts',
       })
       .optional(),
