@@ -6,6 +6,7 @@ import { toSinkStart } from '../sinks/index.ts';
 import { type DeadLetterOptions, DeadLetterStore, EmbeddedStore } from '../store/index.ts';
 import { openClusterStore } from './cluster.ts';
 import type { SelfMetrics } from './metrics/self-metrics.ts';
+import { warnOfGoneSink } from './sinks/running-sink.ts';
 import { spanOf } from './views/record-times.ts';
 
 interface StateOptions {
@@ -147,6 +148,7 @@ function openStore({ config: { storage, sinks }, cluster, metrics, clock, logger
         'The state had an older format and was put aside; logs are read again, and its undelivered records are lost',
         { ...older },
       ),
+    onSinkGone: (gone) => warnOfGoneSink(logger, gone),
     onEmpty: (file) =>
       logger.error('The file of the state was empty; logs are read again, and records that waited in it are lost', {
         file,

@@ -78,6 +78,8 @@ export interface EmbeddedStoreOptions {
   readonly onRebuilt?: ((rebuilt: Rebuilt) => void) | undefined;
   /** Called when a database of an older format was moved aside and an empty one created. Default: such a database is an error. */
   readonly onOlder?: ((older: OlderState) => void) | undefined;
+  /** Called when the database has a sink that is not configured and did not get all of its records. Default: not reported. */
+  readonly onSinkGone?: ((gone: { readonly sink: string; readonly records: number }) => void) | undefined;
   /** Called when the database file existed and was empty. Default: not reported. */
   readonly onEmpty?: ((file: string) => void) | undefined;
   /**
@@ -179,7 +181,11 @@ export class EmbeddedStore implements Store, MovableStore, Disposable {
     try {
       const opened = { file, spool: new SpoolTable(file), recent: recent && new RecentLines(file, recent) };
       const sinks = this.#sinks;
-      if (sinks) file.transact(() => opened.spool.setSinks(sinks))();
+      if (sinks) {
+        const gone = opened.spool.listGone(sinks);
+        file.transact(() => opened.spool.setSinks(sinks))();
+        for (const one of gone) this.#options.onSinkGone?.(one);
+      }
       if (this.#configured) file.transact(() => opened.recent?.setRouters(this.#configured ?? []));
       this.#spooled = opened.spool.totals;
       this.#isWaiting = false;

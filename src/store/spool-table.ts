@@ -195,6 +195,16 @@ export class SpoolTable {
     return slice;
   }
 
+  /** Lists other sinks than these with the records that they have yet to acknowledge. */
+  listGone(sinks: readonly SinkStart[]): { readonly sink: string; readonly records: number }[] {
+    const gone = this.#cursors.names.filter((sink) => !sinks.some(({ name }) => name === sink));
+    this.#countBacklogs(gone);
+    return gone.flatMap((sink) => {
+      const records = this.countWaiting(sink, () => true);
+      return records > 0 ? [{ sink, records }] : [];
+    });
+  }
+
   countWaiting(sink: string, isWanted: LogChoice): number {
     const count = this.#backlogs.get(sink)?.count(withUnknown(isWanted));
     if (!count) return 0;

@@ -174,6 +174,31 @@ test('a router that is removed together with a sink that hangs is logged out of'
   expect(fleet.router(1).counters).toMatchObject({ logins: 1, logouts: 1 });
 });
 
+test('a sink that is removed before it had its records is named with their number, at a reload and at a start', async () => {
+  const [console, away] = [createStdoutSettings('console'), createHttpSettings('away', 'http://127.0.0.1:9/')];
+  await using fleet = await startFleet({ config: (config) => ({ ...config, sinks: [console, away] }) });
+  const gone = () =>
+    fleet.ownLog.filter(({ message }) => message.startsWith('Sink removed with')).map(({ fields }) => fields);
+  for (const line of ['one', 'two']) fleet.router().appendLog('network', line);
+  await fleet.advance(2 * MINUTE_MS);
+  await fleet.stopAgent();
+  fleet.propose((config) => ({ ...config, sinks: [console] }));
+  await fleet.startAgent();
+  expect(gone()).toEqual([{ sink: 'away', records: 2 }]);
+  await fleet.reload((config) => ({ ...config, sinks: [console, { ...away, name: 'late' }] }));
+  fleet.router().appendLog('network', 'three');
+  await fleet.advance(2 * MINUTE_MS);
+  await advanceUntil(
+    fleet.reload((config) => ({ ...config, sinks: [console] })),
+    fleet.clock,
+    1000,
+  );
+  expect(gone().slice(1)).toEqual([{ sink: 'late', records: 1 }]);
+  await fleet.stopAgent();
+  await fleet.startAgent();
+  expect(gone()).toHaveLength(2);
+});
+
 test('other rules for log lines hold from the reload on, and touch no session and no schedule', async () => {
   const gauge = {
     name: 'router_log_queue_length',

@@ -238,9 +238,7 @@ export class RunningSink {
     if (isChanged) return;
     metrics.unregisterSink(this.name);
     const records = this.#countWaiting();
-    if (records > 0) {
-      logger.warn('Sink removed; its undelivered records are dropped', { sink: this.name, records });
-    }
+    if (records > 0) warnOfGoneSink(logger, { sink: this.name, records });
   }
 
   /** 0 if the store cannot be read. */
@@ -403,4 +401,9 @@ export class RunningSink {
     this.#reason = reason;
     if (error !== null) this.#lastFailure = { at, error };
   }
+}
+
+/** Warns of a sink that was removed before it had all of its records. */
+export function warnOfGoneSink(logger: Logger, gone: { readonly sink: string; readonly records: number }): void {
+  logger.warn('Sink removed with undelivered records; those that no other sink waits for are dropped', { ...gone });
 }
