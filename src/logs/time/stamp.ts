@@ -58,40 +58,6 @@ const BACK_MS_MAX = 30 * DAY_MS;
  * follow. `undefined` without a stamp.
  */
 export function parseStamp(text: string, context: StampContext): Stamp | undefined {
-  return parseSameDayStamp(text) ?? parseAnyStamp(text, context);
-}
-
-/** Returns the end of the stamp at the beginning of a text; `undefined` without a stamp. */
-export function findStampEnd(text: string): number | undefined {
-  return STAMP.exec(text)?.[0].length;
-}
-
-/** Fast path: the same day as the last line, no fraction. */
-function parseSameDayStamp(text: string): Stamp | undefined {
-  if (!text.startsWith(stampDay.text) || text.charCodeAt(13) !== COLON || text.charCodeAt(16) !== COLON) {
-    return undefined;
-  }
-  const [hours, minutes, seconds] = [readTwo(text, 11), readTwo(text, 14), readTwo(text, 17)];
-  const next = text.charCodeAt(STAMP_CHARS);
-  // Everything else is left to the full parser.
-  if (next !== BLANK || text.charCodeAt(STAMP_CHARS + 1) !== BRACKET || !(hours < 24 && minutes < 60 && seconds < 60))
-    return undefined;
-  const asUtcMs = stampDay.ms + ((hours * 60 + minutes) * 60 + seconds) * 1000;
-  return { asUtcMs, hasFraction: false, length: STAMP_CHARS };
-}
-
-function readTwo(text: string, from: number): number {
-  const [tens, ones] = [text.charCodeAt(from) - ZERO, text.charCodeAt(from + 1) - ZERO];
-  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NO_NUMBER;
-}
-
-const STAMP_CHARS = 'YYYY-MM-DD hh:mm:ss'.length;
-const NO_NUMBER = 100;
-const [COLON, BLANK, BRACKET, ZERO] = [0x3a, 0x20, 0x5b, 0x30];
-/** Day of the last stamp of that form, with the blank after it. */
-let stampDay = { text: '\0', ms: 0 };
-
-function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
   const match = STAMP.exec(text);
   const parts = match?.groups;
   if (!match || !parts) return undefined;
@@ -99,9 +65,6 @@ function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
   const wholeMs = toDatedMs(parts, time, context);
   if (wholeMs === undefined) return undefined;
   const [whole] = match;
-  if (parts['year'] !== undefined && text[10] === ' ') {
-    stampDay = { text: text.slice(0, 11), ms: Math.floor(wholeMs / DAY_MS) * DAY_MS };
-  }
   const { fraction, priority, utc, sign } = parts;
   const offsetMs =
     (Number(parts['zoneHours']) * HOUR_MS + Number(parts['zoneMinutes']) * MINUTE_MS) * (sign === '-' ? -1 : 1);
@@ -115,7 +78,15 @@ function parseAnyStamp(text: string, context: StampContext): Stamp | undefined {
   };
 }
 
+/** Returns the end of the stamp at the beginning of a text; `undefined` without a stamp. */
+export function findStampEnd(text: string): number | undefined {
+  return STAMP.exec(text)?.[0].length;
+}
+
 type Parts = Readonly<Record<string, string | undefined>>;
+
+/** No hour, minute or second. */
+const NO_NUMBER = 100;
 
 /** Impossible hours become an invalid number. */
 function toHours({ hours, half }: Parts): number {
