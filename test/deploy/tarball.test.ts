@@ -184,7 +184,10 @@ describe.skipIf(sampled('archive', false, true))(`the archive${sampleNote('archi
           router_exporter_shards: shards,
         };
         const roles = [{ role: 'router_exporter', vars }];
-        writeFileSync(at('site.yaml'), stringify([{ hosts: 'localhost', connection: 'local', roles }]));
+        writeFileSync(
+          at('site.yaml'),
+          stringify([{ hosts: 'localhost', connection: 'local', gather_facts: false, roles }]),
+        );
         return booted.run(
           ...[
             'env',
