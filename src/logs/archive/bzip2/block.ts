@@ -146,15 +146,34 @@ export const BLOCK_BYTES_MAX = 900_000;
 const GROUP_BITS_MAX = GROUP_SYMBOLS * CODE_BITS_MAX + 32;
 /** A run has at most {@link BLOCK_BYTES_MAX} bytes, so its digits never weigh more than this. */
 const RUN_WEIGHT_MAX = 2 ** 20;
-/** Moves from further behind are done by one call instead of a loop. */
-const LOOP_PLACES_MAX = 16;
+/** Runs are written in steps of this many bytes; excess bytes are overwritten by what follows. */
+const RUN_STEP_BYTES = 16;
+/** Number of positions at the front of the list that are kept in four words. Nearly all moves in text start here. */
+const FRONT_PLACES = 16;
+
+/**
+ * By position and word of the front: the bits changed by a move from that position to the first one. A move then takes
+ * the same operations from any position, without a loop of varying length.
+ */
+const MOVE_MASKS = createMoveMasks();
+
+function createMoveMasks(): Int32Array {
+  const masks = new Int32Array(FRONT_PLACES * 4);
+  const bytes = new Uint8Array(FRONT_PLACES);
+  const view = new DataView(bytes.buffer);
+  for (let place = 0; place < FRONT_PLACES; place++) {
+    bytes[place] = 0xff;
+    for (let word = 0; word < 4; word++) masks[place * 4 + word] = view.getInt32(word * 4, true);
+  }
+  return masks;
+}
 
 /**
  * Decodes the symbols of a block (Huffman codes, runs, moves to front) to the last column of its sorted rotations. Can
  * stop between two groups of symbols and resume with more input. Reused for every block.
  */
 export class SymbolReader {
-  readonly column = new Uint8Array(BLOCK_BYTES_MAX);
+  readonly column = new Uint8Array(BLOCK_BYTES_MAX + RUN_STEP_BYTES);
   length = 0;
   readonly counts = new Int32Array(256);
   readonly #recent = new Uint8Array(256);
@@ -178,7 +197,10 @@ export class SymbolReader {
   resume(window: BitWindow, header: BlockHeader): boolean {
     const input = new DataView(window.bytes.buffer);
     const { column, counts } = this;
+    const columnView = new DataView(column.buffer);
     const recent = this.#recent;
+    const recentView = new DataView(recent.buffer);
+    const masks = MOVE_MASKS;
     const lengthMax = this.#lengthMax;
     const { selectors, selectorCount, tables } = header;
     const endSymbol = header.symbolCount - 1;
@@ -188,6 +210,11 @@ export class SymbolReader {
     let group = this.#group;
     let run = this.#run;
     let weight = this.#weight;
+    // The front of `recent`, least significant byte first: each word is kept in both places.
+    let front0 = recentView.getInt32(0, true);
+    let front1 = recentView.getInt32(4, true);
+    let front2 = recentView.getInt32(8, true);
+    let front3 = recentView.getInt32(12, true);
 
     const fail = (reason: string): ArchiveError => {
       window.bit = bit;
@@ -235,8 +262,15 @@ export class SymbolReader {
           const end = length + run;
           if (end > lengthMax) throw fail('A run is longer than the block');
           const value = recent[0] as number;
+          const word = Math.imul(value, 0x01010101);
           counts[value] = (counts[value] as number) + run;
-          while (length < end) column[length++] = value;
+          for (; length < end; length += RUN_STEP_BYTES) {
+            columnView.setInt32(length, word);
+            columnView.setInt32(length + 4, word);
+            columnView.setInt32(length + 8, word);
+            columnView.setInt32(length + 12, word);
+          }
+          length = end;
           run = 0;
           weight = 1;
         }
@@ -253,9 +287,24 @@ export class SymbolReader {
         const value = recent[place] as number;
         column[length++] = value;
         counts[value] = (counts[value] as number) + 1;
-        if (place > LOOP_PLACES_MAX) recent.copyWithin(1, 0, place);
-        else for (let at = place; at > 0; at--) recent[at] = recent[at - 1] as number;
-        recent[0] = value;
+        if (place < FRONT_PLACES) {
+          const mask = place * 4;
+          front3 ^= (front3 ^ ((front3 << 8) | (front2 >>> 24))) & (masks[mask + 3] as number);
+          front2 ^= (front2 ^ ((front2 << 8) | (front1 >>> 24))) & (masks[mask + 2] as number);
+          front1 ^= (front1 ^ ((front1 << 8) | (front0 >>> 24))) & (masks[mask + 1] as number);
+          front0 ^= (front0 ^ ((front0 << 8) | value)) & (masks[mask] as number);
+          recentView.setInt32(0, front0, true);
+          recentView.setInt32(4, front1, true);
+          recentView.setInt32(8, front2, true);
+          recentView.setInt32(12, front3, true);
+        } else {
+          recent.copyWithin(1, 0, place);
+          recent[0] = value;
+          front0 = recentView.getInt32(0, true);
+          front1 = recentView.getInt32(4, true);
+          front2 = recentView.getInt32(8, true);
+          front3 = recentView.getInt32(12, true);
+        }
       }
     }
   }
