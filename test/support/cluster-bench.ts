@@ -33,7 +33,7 @@ export interface ClusterBench extends AsyncDisposable {
   start(name: string): Promise<Replica>;
 }
 
-type SinkName = 'world' | 'never' | 'refusing';
+type SinkName = 'world' | 'events' | 'never' | 'refusing';
 
 /** What the replicas of a test have in common. */
 export interface ClusterBenchOptions {
@@ -50,6 +50,8 @@ export interface ClusterBenchOptions {
   readonly urlOf?: (router: string) => string;
   /** Between two polls, and two looks at the logs. As written, default 1s. */
   readonly interval?: string;
+  /** Limit of a request to a router and of a poll, at most the interval. As written, default 1s. */
+  readonly timeout?: string;
   /** Maximum size of the stream. As written, default 64MiB. */
   readonly maxBytes?: string;
   /** As written. Default 3s. */
@@ -63,7 +65,7 @@ export interface ClusterBenchOptions {
   /** Keys of `cluster.nats` beside the others, for a replica or for `admin`, who creates the cluster. Default: none. */
   readonly keysOf?: (replica: string) => string;
   /**
-   * `world` gets all records; `never` takes none, so that all stay in the stream; `refusing` refuses those of the first router for
+   * `world` gets all records, and `events` those of routers that go down and come back; `never` takes none, so that all stay in the stream; `refusing` refuses those of the first router for
    * good. Default: the first two.
    */
   readonly sinks?: readonly SinkName[];
@@ -94,13 +96,20 @@ export async function expectSettled(replicas: readonly Replica[], names: readonl
 /** Sets up what replicas need, and starts them as they are wanted. */
 export async function openClusterBench(options: ClusterBenchOptions): Promise<ClusterBench> {
   const { servers, serversOf = () => servers, world, lease = '3s', grace = '1m', copies = 1 } = options;
-  const { interval = '1s', maxBytes = '64MiB', sinks = ['world', 'never'], asked, staleAfter = '1m' } = options;
+  const {
+    interval = '1s',
+    timeout = '1s',
+    maxBytes = '64MiB',
+    sinks = ['world', 'never'],
+    asked,
+    staleAfter = '1m',
+  } = options;
   const { urlOf = (router) => `${world.url}/${router}`, routersOf = () => world.names, keysOf = () => '' } = options;
   const folder = await mkdtemp(join(tmpdir(), 'router-exporter-cluster-'));
   const replicas: Replica[] = [];
   const toSink = (sink: SinkName, replica: string) =>
-    sink === 'world'
-      ? `{ name: world, type: http, url: "${world.url}/sink/${replica}", batch: { wait: 0s } }`
+    sink === 'world' || sink === 'events'
+      ? `{ name: ${sink}, type: http, url: "${world.url}/sink/${replica}", batch: { wait: 0s }${sink === 'events' ? ', events: ["router.down", "router.up"]' : ''} }`
       : `{ name: ${sink}, type: http, url: "${world.url}/${sink}" }`;
   const configFile = (name: string) => join(folder, `${name}.yaml`);
   const write = (name: string, port: number) =>
@@ -115,7 +124,7 @@ modules:
   number: { resources: [{ path: number, metrics: [{ name: router_number, help: A number., type: gauge, value: n }] }] }
 defaults:
 ${asked ?? `  username: ${name}\n  password: none\n  auth: basic\n  timezone: UTC\n  modules: [number]`}
-  poll: { interval: ${interval}, timeout: 1s, connect_timeout: 1s, deadline: 1s, stale_after: ${staleAfter} }
+  poll: { interval: ${interval}, timeout: ${timeout}, connect_timeout: 1s, deadline: ${timeout}, stale_after: ${staleAfter} }
   logs: { interval: ${interval}, start: all }
 routers:
 ${routersOf(name)

@@ -40,6 +40,8 @@ export interface ClusterWorld extends AsyncDisposable {
   keepWriting(everyMs: number): () => void;
   /** Replicas that asked a router since a time. */
   askedBy(router: string, sinceMs: number): readonly string[];
+  /** True: the router ends each connection without an answer. */
+  setRouterDown(router: string, isDown: boolean): void;
   /** True: the receiver takes nothing for now. */
   setDown(isDown: boolean): void;
   /** The next batch of records, whoever sends it, is kept and not answered. Resolves when it has come. */
@@ -64,6 +66,7 @@ export async function openClusterWorld(count: number, options: ClusterWorldOptio
   const names = Array.from({ length: count }, (_, index) => `plant-${index}`);
   const written = new Map(names.map((name): [string, string[]] => [name, []]));
   const asked: AskedRouter[] = [];
+  const away = new Set<string>();
   const routers = createServer((request, response) => {
     request.resume();
     const url = new URL(request.url ?? '', 'http://world');
@@ -73,7 +76,8 @@ export async function openClusterWorld(count: number, options: ClusterWorldOptio
     const answerJson = (body: object) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     const lines = written.get(router);
-    if (path === '/status/number') answerJson({ status: { unique: { n: 7 } } });
+    if (away.has(router)) request.socket.destroy();
+    else if (path === '/status/number') answerJson({ status: { unique: { n: 7 } } });
     else if (path !== '/download/log' || !lines) response.writeHead(404).end();
     else if (url.searchParams.has('list_files')) answerJson({ log_files: ['network/current'] });
     else response.writeHead(200, { 'content-type': 'text/plain' }).end(lines.map((line) => `${line}\n`).join(''));
@@ -113,6 +117,7 @@ export async function openClusterWorld(count: number, options: ClusterWorldOptio
     askedBy: (router, sinceMs) => [
       ...new Set(asked.filter((one) => one.router === router && one.atMs >= sinceMs).map(({ replica }) => replica)),
     ],
+    setRouterDown: (router, isDown) => void (isDown ? away.add(router) : away.delete(router)),
     setDown(isDown) {
       receiver.isDown = isDown;
     },
