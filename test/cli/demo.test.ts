@@ -70,8 +70,10 @@ test('demo shows the day before its start: an outage, a router that refuses its 
     ...{ result: 'up', signal: expect.any(Number), logLagSeconds: expect.any(Number) },
     ...{ responseSeconds: expect.any(Number), receiveBitsPerSecond: expect.any(Number) },
   });
+  const readSession = async () => ((await ask('api/v1/routers/sim-3')) as RouterAnswer).session.state;
+  await expect.poll(readSession, { timeout: 20_000 }).toBe('open');
   demo.process.kill();
-  // Also a slow router is logged out of in time.
+  // Also the slow router is logged out of in time.
   expect((await demo.ended).stderr).not.toContain('shutdown');
 });
 
