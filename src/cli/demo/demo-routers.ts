@@ -62,7 +62,7 @@ export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters & 
       routers: simulator.routers.map(({ name, url }) => ({ name, url })),
     },
     async storeHistory({ routers: configured, storage: { path } }) {
-      using store = new EmbeddedStore({ path, spoolBytesMax: 0, now: clock.now });
+      using store = new EmbeddedStore({ path, spoolBytesMax: 0, now: () => clock.now() });
       const filter = { allow: HISTORY_METRICS.map((name) => ({ name, labels: {} })) };
       for (const [index, one] of configured.slice(0, HISTORY_ROUTERS_MAX).entries()) {
         const past = createSteppedClock(clock.now() - HISTORY_MS);
