@@ -1,3 +1,5 @@
+import { hashToUnit, type SteppedClock } from '../base/index.ts';
+import { RouterReadError } from '../model/index.ts';
 import { resourceTable } from './configuration/resources.ts';
 import { readState, replaceState } from './configuration/state.ts';
 import { readWebSettings } from './configuration/web-settings.ts';
@@ -26,6 +28,12 @@ interface RouterParts {
   /** Names in its certificate. */
   readonly hosts: readonly string[];
 }
+
+/** Of answers in the past. Milliseconds. */
+const ANSWER_MS = 90;
+const SLOW_MS = 2500;
+/** Share of the usual reception. */
+const WEAK = 0.25;
 
 /** One router of the fleet, as controlled by a test or another program. */
 export class SimulatedRouter {
@@ -135,6 +143,30 @@ export class SimulatedRouter {
   /** Overrides a status resource such as `lte2`; `undefined` removes the override. */
   setStatus(resource: string, override: StatusOverride | undefined): void {
     this.#device.life.override(resource, override);
+  }
+
+  /**
+   * Opens the status of the day before the start: as a client would have read it at the time that `clock` shows, which is advanced by
+   * the time that this takes.
+   */
+  openPast(clock: SteppedClock) {
+    const { life, time, name, hadTrouble } = this.#device;
+    return {
+      async readDocument(path: string) {
+        const agoMs = time.now() - clock.now();
+        if (hadTrouble('power-cut', agoMs)) {
+          throw new RouterReadError('connect', 'POST /auth/login could not connect', { disposition: 'retry' });
+        }
+        if (hadTrouble('other-password', agoMs)) {
+          throw new RouterReadError('auth', 'The router refused to log in', { disposition: 'operator' });
+        }
+        const delayMs = hadTrouble('slow', agoMs) ? SLOW_MS : ANSWER_MS * (1 + hashToUnit(`${name} ${path} ${agoMs}`));
+        await clock.advance(delayMs);
+        const status = life.lookBack(agoMs, path, hadTrouble('weak-signal', agoMs) ? WEAK : 1);
+        if (status) return { body: { status }, digest: undefined };
+        throw new RouterReadError('http', 'not found', { disposition: 'skip', isAnswered: true, status: 404 });
+      },
+    };
   }
 
   /** Activates a fault until {@link clearFault}. Resolves when it is in effect. */

@@ -100,6 +100,8 @@ export interface SimulatorOptions {
   readonly logLinesPerSecond?: number;
   /** Time before the start from which routers with `live` have lines already, in milliseconds. Not with a stepped clock. Default 0. */
   readonly logHistoryMs?: number;
+  /** What has befallen a router, by its number from 0, in the day before the start, for its history. Default: nothing. */
+  readonly past?: (index: number) => 'power-cut' | 'weak-signal' | 'other-password' | 'slow' | undefined;
   /** IANA name of the time zone of log lines. Default `Europe/Berlin`. */
   readonly timezone?: string;
   /** Offset of the routers' wall clocks at the start, in milliseconds; negative if behind. Default 0. */
@@ -157,6 +159,7 @@ export function resolveSimulatorOptions(options: SimulatorOptions): ResolvedSimu
     liveRouters: options.routers,
     logLinesPerSecond: 9,
     logHistoryMs: 0,
+    past: () => undefined,
     faults: [],
     timezone: 'Europe/Berlin',
     clockOffsetMs: 0,

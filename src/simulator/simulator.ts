@@ -153,7 +153,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     const { logs } = device;
     const write = ({ component, tag, severity, render }: LogPhrase) =>
       logs.append(component, render(random), tag, severity);
-    if (logHistoryMs > 0) writeLogHistory(device.clock, random, logHistoryMs, write);
+    if (logHistoryMs > 0) writeLogHistory(device, random, logHistoryMs, write);
     starting.use(startLogActivity(clock, random, logLinesPerSecond, write));
     starting.use(
       startLifeLog(clock, device.life, device.hardware, ({ component, tag, message }) =>

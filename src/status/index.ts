@@ -42,7 +42,7 @@ export {
 export type { MappingFault } from './mapping/family-collector.ts';
 export type { JoinTable } from './mapping/labels.ts';
 export { MODULE_RESOURCES_MAX, MODULES_MAX, RESOURCE_METRICS_MAX } from './module-settings/grammar.ts';
-export { type MetricFilter, metricFilterSchema } from './module-settings/metric-filter.ts';
+export { filterModules, type MetricFilter, metricFilterSchema } from './module-settings/metric-filter.ts';
 export { type AgentFamily, ModuleRegistry, nameOrigins, type PlacedFamily } from './module-settings/module-registry.ts';
 export {
   DEFAULT_SET,

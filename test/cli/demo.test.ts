@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
 import { findDemoPace, renderRouterSettings, startDemoFaults } from '../../src/cli/demo/demo-routers.ts';
 import { demoLogSettings, startSimulator } from '../../src/simulator/index.ts';
+import type { RouterAnswer } from '../../src/web/index.ts';
 import { startRouterExporter } from '../support/child.ts';
 import { runCommand } from './run-command.ts';
 
@@ -26,14 +27,54 @@ test('demo on a terminal shows the state of the fleet, cut to its width, and rec
   expect(live.stdout).toMatch(/\n1 router: 1 up {3}1 polls {3}[\d,]+ records \([\d.]+\/s\) {3}0 gaps\n/);
   expect(live.stdout).not.toContain('"uid"');
   expect(live.stdout).toMatch(/\n {2}\d\d:\d\d:\d\d {4}The agent \S+ started\n/);
-  expect(live.stdout).toMatch(/\n {2}Status page {4}http:.*\n.*\n.*\nCtrl-C ends\. --records shows/);
+  expect(live.stdout).toMatch(/\n {2}Status page {4}http:(?:.*\n){4}Ctrl-C ends\. --records shows/);
   const lines = live.stdout.split('\n').map((line) => line.replace(/^\P{L}*F\P{L}*J/u, ''));
   expect(lines.filter((line) => line.length > 60)).toEqual([]);
   // Nothing of it is left on the screen.
-  expect([6, 7, 8, 9, 10].some((shown) => live.stdout.endsWith(erase(shown)))).toBe(true);
+  expect([7, 8, 9, 10, 11].some((shown) => live.stdout.endsWith(erase(shown)))).toBe(true);
   expect(live.stderr).toMatch(/^Summary: 1 of 1 routers up/m);
   expect(records.stdout).toMatch(/^\{.*"uid"/);
   expect(records.stderr).toContain('  Status page    http://127.0.0.1:');
+});
+
+test('demo shows the day before its start: an outage, a router that refuses its login since, one whose signal was weak', async () => {
+  await using demo = startRouterExporter('demo', '--web.listen-address', '127.0.0.1:0');
+  const [, url] = await demo.waitFor(
+    'stderr',
+    /Status page {4}(http:\S+)\n.*\n.*\n {2}History {8}what lies before the start is/,
+  );
+  const ask = async (path: string) => await (await fetch(`${url}${path}`)).json();
+  const { routers } = (await ask('api/v1/routers')) as { routers: { name: string; availability: string }[] };
+  // One letter for each twelve minutes, without those of the first polls.
+  expect(routers.map(({ availability }) => availability.slice(0, -2))).toEqual([
+    expect.stringMatching(/^u{118}$/),
+    expect.stringMatching(/^u+m?d{10,12}$/),
+    expect.stringMatching(/^u{118}$/),
+    expect.stringMatching(/^u+m?d{2,3}m?u{27,29}$/),
+    ...Array.from({ length: 3 }, () => expect.stringMatching(/^u{118}$/)),
+    expect.stringMatching(/^u+m?d{2,3}m?u{27,29}$/),
+  ]);
+  const { events } = (await ask('api/v1/events')) as { events: { router: string; kind: string; at: string }[] };
+  const kinds = events.map(({ router, kind }) => `${router} ${kind}`).toReversed();
+  expect(kinds.slice(0, 7).toSorted()).toEqual([
+    'sim-2 router.down',
+    ...['sim-4', 'sim-8'].flatMap((name) => ['boot', 'down', 'up'].map((kind) => `${name} router.${kind}`)),
+  ]);
+  const { lastHours } = (await ask('api/v1/routers/sim-5')) as RouterAnswer;
+  const mean = (points: RouterAnswer['lastHours']) =>
+    points.reduce((sum, { signal }) => sum + (signal ?? Number.NaN), 0) / points.length;
+  // From 15 to 9 hours before the start, in slots of three minutes.
+  expect(mean(lastHours.slice(0, 150))).toBeGreaterThan(-100);
+  expect(mean(lastHours.slice(185, 295))).toBeLessThan(-110);
+  expect(lastHours.at(-3)).toMatchObject({
+    ...{ result: 'up', signal: expect.any(Number), logLagSeconds: expect.any(Number) },
+    ...{ responseSeconds: expect.any(Number), receiveBitsPerSecond: expect.any(Number) },
+  });
+  const readSession = async () => ((await ask('api/v1/routers/sim-3')) as RouterAnswer).session.state;
+  await expect.poll(readSession, { timeout: 20_000 }).toBe('open');
+  demo.process.kill();
+  // Also the slow router is logged out of in time.
+  expect((await demo.ended).stderr).not.toContain('shutdown');
 });
 
 test('demo-routers alone is wrong usage', async () => {

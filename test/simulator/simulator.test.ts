@@ -131,6 +131,32 @@ describe('live activity', () => {
     expect(simulator.routers[0]?.truth('vpn')[0]?.text).toMatch(/^2026-11-21 08:00:00 /);
   });
 
+  test('a router that had no power has no lines of that time, runs since, and was not reached', async () => {
+    const logs = { ...demoLogSettings, compressionMs: 0, maxSizeBytes: 1_000_000 };
+    const options = { routers: 2, logActivity: 'live', logHistoryMs: 86_400_000, timezone: 'UTC', logs } as const;
+    const own = createSteppedClock(START_MS);
+    const past = (index: number) => (index === 1 ? ('power-cut' as const) : undefined);
+    await using simulator = await startSimulator({ clock: own, seed: 1, plainHttp: true, past, ...options });
+    const longestGapMs = simulator.routers.map((router) => {
+      const texts = ['system', 'network', 'restd', 'httpd', 'modem', 'events'].flatMap((log) => router.truth(log));
+      const times = texts
+        .map(({ text }) => Date.parse(`${text.slice(0, 10)}T${text.slice(11, 19)}Z`))
+        .toSorted((a, b) => a - b);
+      return Math.max(...times.slice(1).map((time, index) => time - (times[index] ?? 0)));
+    });
+    expect(longestGapMs[0]).toBeLessThan(600_000);
+    expect(longestGapMs[1]).toBeGreaterThan(0.55 * 3_600_000);
+    const askAt = async (hoursAgo: number) => {
+      const then = createSteppedClock(START_MS - hoursAgo * 3_600_000);
+      return JSON.stringify(await simulator.routers[1]?.openPast(then).readDocument('sysdetail/system'));
+    };
+    await expect(askAt(6.3)).rejects.toMatchObject({ code: 'connect' });
+    // Each firmware has a format of its own.
+    expect(await askAt(5)).toContain('"uptime":"0 01:00:00"');
+    expect(await askAt(7)).toContain('"uptime":"19 ');
+    await expect(askAt(0)).resolves.toContain('"uptime":"0 06:00:00"');
+  });
+
   test('a changed configuration is active, with another hash', async () => {
     await using bench = await openBench({});
     const { access } = await bench.client.login();

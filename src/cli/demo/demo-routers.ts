@@ -1,5 +1,9 @@
-import { type Clock, createSystemClock } from '../../base/index.ts';
+import { storePast } from '../../agent/index.ts';
+import { type Clock, createSteppedClock, createSystemClock } from '../../base/index.ts';
+import type { Config } from '../../config/index.ts';
 import { demoLogSettings, type SimulatedRouter, type Simulator, startSimulator } from '../../simulator/index.ts';
+import { filterModules } from '../../status/index.ts';
+import { EmbeddedStore } from '../../store/index.ts';
 import { type CommandIo, EXIT, type ExitCode } from '../support/io.ts';
 import { takeOrders } from '../support/other-process.ts';
 
@@ -17,7 +21,12 @@ const RUNS_MAX = { whole: 8, part: 32 };
 const INTERVAL_S_MIN = 60;
 /** Of each router with logs. */
 const LINES_PER_SECOND = 1;
-const LOG_HISTORY_MS = 24 * 3_600_000;
+/** Time before the start from which there are log lines, and in a small fleet a history. */
+const HISTORY_MS = 24 * 3_600_000;
+/** The history of each takes some hundredths of a second. */
+const HISTORY_ROUTERS_MAX = 32;
+/** Charts and events show these, and a poll of all others would take longer. */
+const HISTORY_METRICS = ['router_device_info', 'router_uptime_*', 'router_modem_rs*_dbm', 'router_interface_*bytes*'];
 /** Files that rotate in front of the user, and are kept long enough for the default of `logs.interval`. */
 const LOG_SETTINGS = { ...demoLogSettings, maxSizeBytes: 16_384, compressionMs: 500, severityBrackets: true };
 
@@ -28,7 +37,7 @@ export function findDemoPace(routers: number) {
   return { intervalS, modules: FLEET_MODULES, runsMax: RUNS_MAX.part };
 }
 
-export async function startDemoRouters(order: DemoOrder): Promise<AsyncDisposable & { readonly started: DemoStarted }> {
+export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters & AsyncDisposable> {
   const { routers, hasFaults } = order;
   const clock = createSystemClock();
   const faults = new AbortController();
@@ -41,7 +50,8 @@ export async function startDemoRouters(order: DemoOrder): Promise<AsyncDisposabl
     timezone: TIMEZONE,
     logs: LOG_SETTINGS,
     logLinesPerSecond: LINES_PER_SECOND,
-    logHistoryMs: LOG_HISTORY_MS,
+    logHistoryMs: HISTORY_MS,
+    ...(hasFaults && { past: (index) => (findSite(index) === 'west' ? 'power-cut' : TROUBLES[index]) }),
     features: { rangeRequests: true },
   });
   if (hasFaults) await startDemoFaults(simulator, clock, faults.signal);
@@ -51,11 +61,26 @@ export async function startDemoRouters(order: DemoOrder): Promise<AsyncDisposabl
       caPem: simulator.caPem,
       routers: simulator.routers.map(({ name, url }) => ({ name, url })),
     },
+    async storeHistory({ routers: configured, storage: { path } }) {
+      using store = new EmbeddedStore({ path, spoolBytesMax: 0, now: () => clock.now() });
+      const filter = { allow: HISTORY_METRICS.map((name) => ({ name, labels: {} })) };
+      for (const [index, one] of configured.slice(0, HISTORY_ROUTERS_MAX).entries()) {
+        const past = createSteppedClock(clock.now() - HISTORY_MS);
+        const source = simulator.routers[index]?.openPast(past);
+        if (source) await storePast({ ...one, modules: filterModules(one.modules, filter) }, source, store, past);
+      }
+    },
     async [Symbol.asyncDispose]() {
       faults.abort();
       await simulator.close();
     },
   };
+}
+
+export interface DemoRouters {
+  readonly started: DemoStarted;
+  /** Stores what an agent with this configuration would have kept of the day before the start. Absent: they are too many. */
+  readonly storeHistory?: (config: Config) => Promise<void>;
 }
 
 /**
@@ -78,7 +103,7 @@ export interface DemoOrder {
   readonly hasFaults: boolean;
 }
 
-export interface DemoStarted {
+interface DemoStarted {
   readonly type: 'started';
   readonly caPem: string;
   /** In the order of their numbers. */
@@ -101,10 +126,15 @@ const FILE_EVERY_MS = 1200;
 const LINES_PER_FILE = 20;
 
 const SITES = ['north', 'east', 'south', 'west'];
+/** A larger fleet has a fifth one. */
+const findSite = (index: number) => (index > 15 && index % 3 === 0 ? 'centre' : SITES[index % SITES.length]);
+
+/** What has befallen the first routers before the start; a whole site had no power. */
+const TROUBLES = [undefined, 'other-password', 'slow', undefined, 'weak-signal'] as const;
 
 /** Part of a YAML flow map. */
 export function renderRouterSettings(index: number, hasFaults: boolean): string {
-  const site = `, labels: { site: ${SITES[index % SITES.length]} }`;
+  const site = `, labels: { site: ${findSite(index)} }`;
   if (index >= WHOLE_ROUTERS_MAX) return `${site}, logs: { enabled: false }`;
   if (hasFaults && index === FAULTY.refused) return `${site}, password: wrong`;
   const modules = `[${FLEET_MODULES.join(', ')}]`;
@@ -132,7 +162,7 @@ export async function startDemoFaults({ routers }: Simulator, clock: Clock, sign
 }
 
 async function playEvents(routers: readonly SimulatedRouter[], clock: Clock, signal: AbortSignal): Promise<void> {
-  const site = routers.filter((_, index) => index % SITES.length === 0).slice(0, OUTAGE_ROUTERS_MAX);
+  const site = routers.filter((_, index) => findSite(index) === 'north').slice(0, OUTAGE_ROUTERS_MAX);
   const after = (ms: number, act: (router: SimulatedRouter) => unknown, of: readonly SimulatedRouter[]) =>
     clock.sleep(ms, signal).then(() => Promise.all(of.map(act)));
   await Promise.all([

@@ -12,7 +12,7 @@ import { type LogFlags, openLogger, serve } from '../support/serve.ts';
 import {
   type DemoOrder,
   type DemoReport,
-  type DemoStarted,
+  type DemoRouters,
   FAULTY_ROUTERS_MIN,
   findDemoPace,
   renderRouterSettings,
@@ -82,9 +82,9 @@ async function startRouters(
   hasFaults: boolean,
   running: AsyncDisposableStack,
   { signal }: CommandIo,
-): Promise<DemoStarted> {
+): Promise<DemoRouters> {
   const order = { type: 'start', routers: count, hasFaults } as const;
-  if (count < OWN_PROCESS_FROM) return running.use(await startDemoRouters(order)).started;
+  if (count < OWN_PROCESS_FROM) return running.use(await startDemoRouters(order));
   const routers = new OtherProcess<DemoOrder, DemoReport>({
     program: process.argv[1] ?? '',
     command: 'demo-routers',
@@ -93,11 +93,11 @@ async function startRouters(
     answerMsMax: START_MS_MAX,
     signal,
   });
-  return await running.use(routers).ask(order, 'started');
+  return { started: await running.use(routers).ask(order, 'started') };
 }
 
 interface DemoParts {
-  readonly simulated: DemoStarted;
+  readonly simulated: DemoRouters;
   readonly folder: string;
   readonly hasFaults: boolean;
   readonly connections: number;
@@ -105,8 +105,7 @@ interface DemoParts {
 
 /** In the process of the routers, each of them also has a listening socket. */
 function findConnections(routers: number): number {
-  const descriptors = readDescriptorLimit();
-  if (descriptors === undefined) return routers;
+  const descriptors = readDescriptorLimit() ?? Infinity;
   return Math.min(routers + CONNECTIONS_MIN, descriptors - DESCRIPTORS_RESERVED - routers);
 }
 
@@ -122,11 +121,12 @@ async function runAgent(parts: DemoParts, flags: DemoFlags, io: CommandIo): Prom
 async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFlags, io: CommandIo): Promise<ExitCode> {
   const { simulated, folder } = parts;
   const configFile = join(folder, 'router-exporter.yaml');
-  await writeFile(join(folder, 'ca.pem'), simulated.caPem);
+  await writeFile(join(folder, 'ca.pem'), simulated.started.caPem);
   await writeFile(configFile, renderConfig(parts, listenAddress));
   const loaded = await readConfig({ 'config.file': configFile });
   if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
+  await simulated.storeHistory?.(config);
   const { forMs } = flags;
   const live = io.stdout.isTTY && !flags.hasRecords ? new LiveStatus(io) : undefined;
   const { logger, useSecretsOf } = openLogger(flags.log, live?.io ?? io);
@@ -140,9 +140,7 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
       const addresses = renderWhereToLook(agent, configFile);
       if (live) void live.run(agent, `${addresses}Ctrl-C ends. --records shows the log records instead.`);
       else
-        io.stderr.write(
-          `${flags.routers} simulated routers. Their log records follow on standard output. Ctrl-C ends.\n${addresses}`,
-        );
+        io.stderr.write(`${flags.routers} simulated routers. Log records follow on stdout. Ctrl-C ends.\n${addresses}`);
     },
     ...(forMs !== undefined && { until: (signal: AbortSignal) => createSystemClock().sleep(forMs, signal) }),
   }).finally(() => live?.close());
@@ -154,7 +152,7 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
 }
 
 function renderConfig({ simulated, hasFaults, connections }: DemoParts, listenAddress: string): string {
-  const routers = simulated.routers.map(
+  const routers = simulated.started.routers.map(
     ({ name, url }, index) => `  - { name: ${name}, url: "${url}"${renderRouterSettings(index, hasFaults)} }\n`,
   );
   const { intervalS, modules, runsMax } = findDemoPace(routers.length);
@@ -180,5 +178,6 @@ function renderWhereToLook(agent: Agent, configFile: string): string {
   return `  Status page    ${url}/
   Metrics        ${url}/metrics
   Configuration  ${configFile}
+  History        what lies before the start is simulated
 `;
 }

@@ -7,7 +7,7 @@ import { DeviceLife } from '../life/device-life.ts';
 import { DeviceLogs } from '../log-files/device-logs.ts';
 import type { Compress } from '../log-files/writer.ts';
 import { deriveRandom, randomChoice, randomInteger } from '../seeded.ts';
-import type { LogSettings } from '../simulator-options.ts';
+import type { LogSettings, ResolvedSimulatorOptions } from '../simulator-options.ts';
 import { createHardware, type Hardware } from './hardware.ts';
 import { type AdvanceableClock, createAdvanceableClock, RouterClock } from './router-clock.ts';
 import { RouterCounters } from './router-counters.ts';
@@ -29,7 +29,18 @@ export interface Device {
   readonly logs: DeviceLogs;
   /** Accepted manual actions in order; the first {@link ACTIONS_MAX}. */
   readonly actions: PerformedAction[];
+  /** Returns true if the router had this trouble `agoMs` before the start. */
+  readonly hadTrouble: (trouble: keyof typeof TROUBLES, agoMs: number) => boolean;
 }
+
+const HOUR_MS = 3_600_000;
+/** First and last time of each, before the start. A router that had no power runs since. Milliseconds. */
+const TROUBLES = {
+  'power-cut': [6.6 * HOUR_MS, 6 * HOUR_MS],
+  'weak-signal': [15 * HOUR_MS, 9 * HOUR_MS],
+  'other-password': [2.4 * HOUR_MS, 0],
+  slow: [24 * HOUR_MS, 0],
+} as const;
 
 /** A manual action requested by a client. */
 export interface PerformedAction {
@@ -53,6 +64,7 @@ interface DeviceOptions {
   readonly compress: Compress;
   /** Values of `administration/webinterface` that differ from a fresh device's. */
   readonly web: Values;
+  readonly past: ResolvedSimulatorOptions['past'];
   /** Default: that of one router. */
   readonly sessionsMax?: number;
 }
@@ -75,6 +87,8 @@ export function createDevice(options: DeviceOptions): Device {
   const time = createAdvanceableClock(options.clock);
   const clock = new RouterClock(time, timezone, uptimeMs);
   clock.jump(options.clockOffsetMs);
+  const past = options.past(index);
+  if (past === 'power-cut') clock.restart(TROUBLES[past][1]);
   const counters = new RouterCounters();
   const { http_port = '80', https_port = '443' } = options.web;
   const fresh = createFreshConfiguration({
@@ -97,6 +111,7 @@ export function createDevice(options: DeviceOptions): Device {
     life: new DeviceLife(`${seed}/${name}`, hardware, clock, () => profiles.active),
     logs: new DeviceLogs(clock, options.logs, options.compress),
     actions: [],
+    hadTrouble: (trouble, agoMs) => trouble === past && agoMs <= TROUBLES[past][0] && agoMs >= TROUBLES[past][1],
   };
 }
 

@@ -66,6 +66,9 @@ function findNext(waiting: ReadonlySet<Waiting>, untilMs: number): Waiting | und
   return next;
 }
 
+/** Uptime of a router at the restart before the last one. */
+const EARLIER_MS = 20 * 86_400_000;
+
 /** The clock of one router: a wall time that may be wrong, a time zone, and the time since the last start. */
 export class RouterClock {
   /** Clock for waits inside the router; durations do not depend on the wall time. */
@@ -73,6 +76,7 @@ export class RouterClock {
   readonly #zoneFormat: Intl.DateTimeFormat;
   #offsetMs = 0;
   #startedMs: number;
+  #agoMs = 0;
   /** The last second rendered: most lines share it with the line before. */
   #rendered = { second: Number.NaN, text: '' };
 
@@ -85,12 +89,24 @@ export class RouterClock {
 
   /** Returns the wall time of the router, in milliseconds since the Unix epoch. */
   now(): number {
-    return this.clock.now() + this.#offsetMs;
+    return this.clock.now() + this.#offsetMs - this.#agoMs;
   }
 
   /** Returns the milliseconds since the last start. */
   uptimeMs(): number {
-    return this.clock.monotonic() - this.#startedMs;
+    const uptimeMs = this.clock.monotonic() - this.#agoMs - this.#startedMs;
+    // Before its last start it had been running for a while.
+    return uptimeMs < 0 ? uptimeMs + EARLIER_MS : uptimeMs;
+  }
+
+  /** Calls `read` at the time `agoMs` before now. */
+  lookBack<T>(agoMs: number, read: () => T): T {
+    this.#agoMs = agoMs;
+    try {
+      return read();
+    } finally {
+      this.#agoMs = 0;
+    }
   }
 
   /** Sets the wall time forward or back. */
@@ -111,9 +127,9 @@ export class RouterClock {
     this.jump(wallMs - Date.parse(`${this.#renderLocal(this.now()).replace(' ', 'T')}Z`));
   }
 
-  /** Starts a new uptime; the wall time continues. */
-  restart(): void {
-    this.#startedMs = this.clock.monotonic();
+  /** Starts a new uptime, or did so `agoMs` ago; the wall time continues. */
+  restart(agoMs = 0): void {
+    this.#startedMs = this.clock.monotonic() - agoMs;
   }
 
   /** `YYYY-MM-DD hh:mm:ss` in the router's zone: the stamp of a log line. */

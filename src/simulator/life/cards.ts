@@ -131,11 +131,11 @@ const NOT_NOW = 'Not available at the moment';
  * units, 5.5 not at all.
  */
 function describeModem(life: LifeContext, card: string, modem: Modem): StatusBody {
-  const { key, clock, hardware, settings } = life;
+  const { key, clock, hardware, settings, reception } = life;
   const seed = `${key}/${card}`;
   const uptimeMs = clock.uptimeMs();
   const { state, isRegistered, isPowered } = modem.view(uptimeMs);
-  const quality = wander(`${seed}/signal`, uptimeMs, SIGNAL_PERIOD_MS);
+  const quality = reception * wander(`${seed}/signal`, uptimeMs, SIGNAL_PERIOD_MS);
   const signal = Math.round(8 + quality * 23);
   const unit = (text: string) => (hardware.firmware === '6.1' ? ` ${text}` : '');
   const known = (value: string, sentinel: string) => (isRegistered ? value : sentinel);

@@ -42,11 +42,16 @@ export class DeviceLife {
   }
 
   /** Returns the current resource; `undefined` if the router does not have it. */
-  read(resource: string): object | undefined {
+  read(resource: string, reception = 1): object | undefined {
     if (!this.has(resource)) return undefined;
-    const body = this.#resources.get(resource)?.(this.#context()) ?? {};
+    const body = this.#resources.get(resource)?.(this.#context(reception)) ?? {};
     const override = this.#overrides.get(resource);
     return override ? applyOverride(body, override) : body;
+  }
+
+  /** Returns the resource as it was `agoMs` before now. */
+  lookBack(agoMs: number, resource: string, reception: number): object | undefined {
+    return this.#clock.lookBack(agoMs, () => this.read(resource, reception));
   }
 
   /** Overrides a resource; `undefined` removes the override. */
@@ -61,13 +66,14 @@ export class DeviceLife {
     for (const modem of this.modems.values()) modem.restart();
   }
 
-  #context(): LifeContext {
+  #context(reception: number): LifeContext {
     return {
       key: this.#key,
       hardware: this.#hardware,
       clock: this.#clock,
       configuration: this.#configuration(),
       modems: this.modems,
+      reception,
       settings: this.settings,
     };
   }

@@ -261,11 +261,16 @@ function listAddresses({ configuration, key }: LifeContext, name: string): strin
   return [...(own.length > 0 ? own : [`198.51.100.${host}/24`]), `fe80::205:b6ff:fe00:${host.toString(16)}/64`];
 }
 
+/** A configuration never changes: a change makes another one. */
+const hashes = new WeakMap<Configuration, string>();
+
 function hash(configuration: Configuration): string {
-  return createHash('sha256')
-    .update(JSON.stringify([...configuration]))
-    .digest('hex')
-    .slice(0, 32);
+  const known = hashes.get(configuration);
+  if (known !== undefined) return known;
+  const text = JSON.stringify([...configuration]);
+  const fresh = createHash('sha256').update(text).digest('hex').slice(0, 32);
+  hashes.set(configuration, fresh);
+  return fresh;
 }
 
 /** The status resources of every router. */

@@ -150,6 +150,8 @@ export interface LifeContext {
   readonly configuration: Configuration;
   /** By the name of the interface: `lte2`. */
   readonly modems: ReadonlyMap<string, Modem>;
+  /** How well modems receive: 1 as usual, 0 not at all. */
+  readonly reception: number;
   /** State set by operations, such as the LED or an output; by topic. */
   readonly settings: ReadonlyMap<string, string>;
 }

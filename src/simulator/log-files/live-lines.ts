@@ -1,6 +1,6 @@
 import type { Clock, Random, Timer } from '../../base/index.ts';
+import type { Device } from '../device/device.ts';
 import type { Hardware } from '../device/hardware.ts';
-import type { RouterClock } from '../device/router-clock.ts';
 import type { DeviceLife } from '../life/device-life.ts';
 import { randomChoice, randomHex, randomInteger } from '../seeded.ts';
 import type { LogSeverity } from './writer.ts';
@@ -152,9 +152,12 @@ function choosePhrase(random: Random): LogPhrase {
 /** Lines of a history, over all components. */
 const HISTORY_LINES = 500;
 
-/** Writes the lines of a time before now: the wall clock of the router goes back, and forward again with every line. */
+/**
+ * Writes the lines of a time before now: the wall clock of the router goes back, and forward again with every line. There are none of
+ * a time without power.
+ */
 export function writeLogHistory(
-  clock: RouterClock,
+  { clock, hadTrouble }: Device,
   random: Random,
   durationMs: number,
   write: (phrase: LogPhrase) => void,
@@ -162,7 +165,7 @@ export function writeLogHistory(
   const stepMs = Math.floor(durationMs / HISTORY_LINES);
   clock.jump(-HISTORY_LINES * stepMs);
   for (let line = 0; line < HISTORY_LINES; line++) {
-    write(choosePhrase(random));
+    if (!hadTrouble('power-cut', (HISTORY_LINES - line) * stepMs)) write(choosePhrase(random));
     clock.jump(stepMs);
   }
 }
