@@ -101,7 +101,10 @@ export function createWebContent(options: WebContentOptions): WebContent {
       return router && renderEffectiveRouter(router.settings, options.config().origins);
     },
     listBackups: (name) => listBackups(options, name),
-    compareKeys: (...version) => compareKeys(openArchive(options), ...version).catch(renderErrorChain),
+    async compareKeys(...version) {
+      const archive = openArchive(options);
+      return archive ? compareKeys(archive, ...version).catch(renderErrorChain) : 'there are no backups';
+    },
     describeConfiguration: options.describeConfiguration,
     listDeadLetters: (selection) => listDeadLetters(options.deadLetters, selection),
     findDeadLetter: (id) => findDeadLetter(options.deadLetters, id),

@@ -56,9 +56,9 @@ const KEY = /^[a-z][a-z0-9_-]{0,39}(?:\.[a-z0-9_-]{1,40}|\[\d{1,6}\]){1,12}=/;
  * Compares a kept version of a profile with the one before. Returns the keys of lines that were removed and added, without their values,
  * which may be secrets, and nothing of other lines; or a reason. Throws {@link BackupError} `damaged`.
  */
-export async function compareKeys(archive: ProfileArchive | undefined, router: string, profile: string, to: number) {
-  const pair = choosePair((await archive?.listVersions(router, profile)) ?? [], { to });
-  if (!archive || typeof pair === 'string') return String(pair);
+export async function compareKeys(archive: ProfileArchive, router: string, profile: string, to: number) {
+  const pair = choosePair(await archive.listVersions(router, profile), { to });
+  if (typeof pair === 'string') return pair;
   if (pair.some(({ format, bytes }) => format !== 'ascii' || bytes > KEYS_BYTES_MAX))
     return 'only versions of the format ascii, of 512 KiB at most, are compared on this page';
   const texts = await Promise.all(pair.map((version) => archive.readVersion(router, profile, version)));
