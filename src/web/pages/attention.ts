@@ -81,7 +81,7 @@ function listReloads({ lastReload, pending }: ConfigurationSummary, base: string
 function listSpool(spool: SpoolSummary, at: string, total: number, base: string): readonly Concern[] {
   const { bytes, bytesMax, secondsToFull, isHeldBack, routersHeldBack } = spool;
   const href = `${base}sinks`;
-  if (isHeldBack) return [{ tone: 'bad', href, text: `Log reading is paused${at}: the spool or its disk is full` }];
+  if (isHeldBack) return [{ tone: 'bad', href, text: `Log reading is paused${at}: records cannot be stored` }];
   if (routersHeldBack.length > 0) {
     const who = `${renderCount(routersHeldBack.length)} of ${renderMany(total, 'router')}`;
     return [{ tone: 'bad', href, text: `Log reading is paused for ${who}${at}: their records fill the spool` }];

@@ -54,7 +54,7 @@ ${letters === 0 ? '' : html`<p><a href="${base}dead-letters">Dead letters</a> ar
 function renderHeldBack({ name, value: { spool } }: ProcessPart<ProcessSummary>): Html {
   const { isHeldBack, routersHeldBack } = spool;
   const at = name === undefined ? '' : ` at ${toShown(name)}`;
-  return html`${isHeldBack ? html`<p class="notice"><strong>Log reading is paused${at}: the spool or its disk is full.</strong> Lines that the routers delete until it resumes are reported as gaps.</p>` : ''}
+  return html`${isHeldBack ? html`<p class="notice"><strong>Log reading is paused${at}: records cannot be stored.</strong> The spool or its disk is full, or the servers of the cluster cannot be reached. Lines that the routers delete until it resumes are reported as gaps.</p>` : ''}
 ${routersHeldBack.length > 0 ? html`<p class="notice"><strong>Log reading is paused for ${renderMany(routersHeldBack.length, 'router')}${at}:</strong> ${renderNames(routersHeldBack)}. The waiting records of each take as much of the spool as is free.</p>` : ''}`;
 }
 
@@ -70,7 +70,7 @@ ${renderGrowth(spool)}</p>
 function renderGrowth({ bytes, bytesMax, secondsToFull }: SpoolSummary): Html | string {
   if (bytes >= bytesMax) return html`<strong class="bad">It is full.</strong>`;
   // Also before there were ten minutes of measurements.
-  if (secondsToFull === null) return 'No growth in the last 10 min.';
+  if (secondsToFull === null) return 'No growth was measured in the last 10 min.';
   if (secondsToFull > FAR_S) return html`<span class="soft">It grows slowly: not full within 30 days.</span>`;
   return html`<span class="${secondsToFull < SOON_S ? 'bad' : 'soft'}">Full in ${renderLength(secondsToFull)} at the growth of the last 10 min.</span>`;
 }

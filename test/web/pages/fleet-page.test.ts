@@ -506,7 +506,7 @@ test('what needs attention is listed, the worst first, each with its number and 
   expect(await list(down)).toHaveLength(5);
   expect(await list({})).toEqual([]);
   const paused = await list(createProcess({ spool: { ...SPOOL, isHeldBack: true } }));
-  expect(paused).toEqual([['bad', 'sinks', 'Log reading is paused: the spool or its disk is full']]);
+  expect(paused).toEqual([['bad', 'sinks', 'Log reading is paused: records cannot be stored']]);
   const share = await list(createProcess({ spool: { ...SPOOL, routersHeldBack: ['plant-7'] } }));
   expect(share).toEqual([['bad', 'sinks', 'Log reading is paused for 1 of 1 router: their records fill the spool']]);
   const broken = { at: soon, result: { ok: false as const, faults: ['x'] } };

@@ -121,7 +121,7 @@ test('the sinks show lag, waiting records, dead letters and errors, and the spoo
 test.for<[spool: Partial<SpoolSummary>, text: string]>([
   [{ bytes: 4096, secondsToFull: 0 }, '<strong class="bad">It is full.</strong>'],
   [{ bytes: 5000, secondsToFull: null }, '<strong class="bad">It is full.</strong>'],
-  [{ bytes: 0, secondsToFull: null }, 'No growth in the last 10 min.'],
+  [{ bytes: 0, secondsToFull: null }, 'No growth was measured in the last 10 min.'],
   [{ bytes: 10, secondsToFull: 6 * 3600 - 60 }, '<span class="bad">Full in 5 h 59 min'],
   [{ bytes: 10, secondsToFull: 6 * 3600 }, '<span class="soft">Full in 6 h'],
   [{ bytes: 10, secondsToFull: 4e9 }, 'It grows slowly: not full within 30 days.'],
