@@ -48,10 +48,12 @@ export function describeUse({ use }: Pick<RouterSummary, 'use'>): readonly [valu
   return [used, html`of ${renderBytes(use.limit)}${renderForecast(use, ' forecast')}; agent ${renderBytes(use.agent)}`];
 }
 
-/** Renders the traffic of the routers of a site in a few words. */
+/** Renders the traffic of the routers of a site as one value, and what it is as its title. */
 export function renderSiteUse(use: UseSummary): Html {
-  if (use.limit === null) return html`<span class="soft">agent ${renderBytes(use.agent)} this month</span>`;
-  return html`<span class="soft">${renderUsed(use)}${renderForecast(use, ' forecast')}</span>`;
+  if (use.limit === null)
+    return html`<span class="soft" title="This month, by the agent">${renderBytes(use.agent)}</span>`;
+  const forecast = use.forecast === null ? '' : `, ${renderBytes(use.forecast)} forecast`;
+  return html`<span class="${isOverPlan(use) ? 'warn' : 'soft'}" title="Data plans${forecast}">${renderUsed(use)}</span>`;
 }
 
 function renderUsed({ used, limit }: UseSummary): string {

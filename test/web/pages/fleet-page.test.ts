@@ -539,11 +539,11 @@ test('each site is a tile with its routers, its last 24 hours and its traffic, t
       ['?site=nord', 'nord', '3 up', 'No router was down in what was watched of the last 24 h'],
     ],
   );
-  const traffic = [...text.matchAll(/<span class="soft">(.*?)<\/span><\/a>/g)];
-  expect(traffic.map(([, words = '']) => words.replaceAll(/<.*?>/g, ''))).toEqual([
-    'agent 2.9 MiB this month',
-    'agent 1.9 MiB this month',
-    '2.8 GiB of 14.0 GiB, 16.8 GiB forecast',
+  const traffic = [...text.matchAll(/<span class="(\w+)" title="([^"]*)">([^<]*)<\/span><\/a>/g)];
+  expect(traffic.map((match) => match.slice(1))).toEqual([
+    ['soft', 'This month, by the agent', '2.9 MiB'],
+    ['soft', 'This month, by the agent', '1.9 MiB'],
+    ['warn', 'Data plans, 16.8 GiB forecast', '2.8 GiB of 14.0 GiB'],
   ]);
   // What was before the first poll has its place.
   expect([...text.matchAll(/viewBox="0 0 (\d+) /g)].map(([, width]) => width)).toEqual(['8', '8', '8']);
