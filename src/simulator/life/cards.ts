@@ -116,7 +116,9 @@ function readInput(life: LifeContext, card: string, number: number): string {
   return Math.floor(life.clock.uptimeMs() / period) % 2 === 0 ? 'low' : 'high';
 }
 
+/** Fading, beside the reception of a place and its network, which changes slowly. */
 const SIGNAL_PERIOD_MS = 60_000;
+const RECEPTION_PERIOD_MS = 4 * 3_600_000;
 const CELL_PERIOD_MS = 3_600_000;
 const TECHNOLOGY_PERIOD_MS = 12 * 3_600_000;
 const NETWORKS = [
@@ -135,7 +137,8 @@ function describeModem(life: LifeContext, card: string, modem: Modem): StatusBod
   const seed = `${key}/${card}`;
   const uptimeMs = clock.uptimeMs();
   const { state, isRegistered, isPowered } = modem.view(uptimeMs);
-  const quality = reception * wander(`${seed}/signal`, uptimeMs, SIGNAL_PERIOD_MS);
+  const place = wander(`${seed}/reception`, uptimeMs, RECEPTION_PERIOD_MS);
+  const quality = reception * (0.8 * place + 0.2 * wander(`${seed}/signal`, uptimeMs, SIGNAL_PERIOD_MS));
   const signal = Math.round(8 + quality * 23);
   const unit = (text: string) => (hardware.firmware === '6.1' ? ` ${text}` : '');
   const known = (value: string, sentinel: string) => (isRegistered ? value : sentinel);

@@ -58,8 +58,8 @@ export function grow(ratePerSecond: number, sinceStartMs: number): number {
   return Math.floor(ratePerSecond * (seconds + 0.8 * breath));
 }
 
-/** Period of busy and quiet times of the traffic. */
-const BREATH_SECONDS = 300;
+/** Period of busy and quiet times of the traffic: charts of a day show them. */
+const BREATH_SECONDS = 4 * 3600;
 
 /** The states of a modem until it has a data session, and the seconds spent in each. */
 const STAGES = [
