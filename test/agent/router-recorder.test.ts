@@ -703,7 +703,7 @@ const readModem = (modem: string, rsrp: number, readAtMs = 0, isOnline = false) 
       samples: [{ labels: { modem }, value: Number(value) }],
     })),
   });
-/** By modem: the signals of its own history; null if it has that of the router. */
+/** By modem: the signals of its own history, null if that of the router is its own. */
 const signalsOf = ({ recorder }: ReturnType<typeof createBench>) =>
   recorder
     .describe()
@@ -728,11 +728,11 @@ test('RouterRecorder keeps the signal of each of two modems, over a restart, and
   await bench.clock.advance(3 * MINUTE_MS);
   pollAll(-81, -61);
   bench.poll(down());
-  // Beyond two, a modem has none of its own: its name is the router's to choose.
+  // A third modem has none, and not that of another one: its name is the router's to choose.
   const both = [
     ['lte2', [-80, -81]],
     ['lte3', [-60, -61]],
-    ['lte9', null],
+    ['lte9', []],
   ];
   expect(signalsOf(bench)).toEqual(both);
   // The chart of the overview is of the modem with a session.

@@ -145,7 +145,7 @@ class Slots {
 
 /** Twelve planes. */
 const PACKED_BYTES = 12 * SLOTS;
-/** Modems of one router with a history of their own: no device has more. */
+/** Modems of one router with a history of their own: those of more would not fit into a stored value. */
 const MODEMS_MAX = 2;
 
 /**

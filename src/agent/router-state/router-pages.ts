@@ -86,6 +86,7 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
   const { today, days, polls } = around.account;
   const certificate = around.certificate();
   const resources = describeResources(state, at.ms);
+  const { modems } = state.device;
   return {
     ...summarizeRouter(state, around, at),
     serial: state.identity.serial ?? state.changes.find('serial') ?? null,
@@ -116,10 +117,10 @@ export function describeRouter(state: RouterState, around: RouterSurroundings, a
     recentGaps: describeGaps(state),
     recentPolls: state.polls.describe(),
     lastHours: state.history.describe(at),
-    modems: state.device.modems.map(({ modem, signal }) => ({
+    modems: modems.map(({ modem, signal }) => ({
       modem,
       signal,
-      lastHours: state.history.ofModem(modem)?.describe(at) ?? null,
+      lastHours: state.history.ofModem(modem)?.describe(at) ?? (modems.length > 1 ? [] : null),
     })),
     values: describeValues({ router: settings, modules: settings.modules, resources, exposition }),
     interfaceRates: state.reach === 'up' ? state.rates.describe() : [],
