@@ -309,7 +309,7 @@ test('a profile that is changed and not activated is an event, and so is its act
   const state = (...modified: readonly (readonly [profile: string, value: number])[]) =>
     up([report({ router_profile_modified: modified.map(([profile, value]) => [{ profile }, value]) })]);
   const before = startAgent(disk);
-  // What is so at the first contact is no event, and a profile without a name is no configuration.
+  // What is so at the first contact is no event, and a profile without a name is a profile as well.
   await before.poll(state(['a', 0], ['b', 1]));
   await before.poll(state(['a', 1], ['b', 1], ['', 0]));
   const after = startAgent(disk, { atMs: before.clock.now() + HOUR_MS });
@@ -325,7 +325,11 @@ test('a profile that is changed and not activated is an event, and so is its act
       'Profile b: changed, not activated → activated',
       { profile: 'b', before: 'changed, not activated', after: 'activated' },
     ],
-    ['router.config', 'The configuration was changed', { before: 'activated', after: 'changed, not activated' }],
+    [
+      'router.config',
+      'Profile : activated → changed, not activated',
+      { profile: '', before: 'activated', after: 'changed, not activated' },
+    ],
   ]);
 });
 

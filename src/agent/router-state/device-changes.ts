@@ -25,7 +25,7 @@ const UPTIME = 'router_uptime_seconds';
 const SYSTEM = 'sysdetail/system';
 /** Kinds whose changes are counted: values of the label `fact`. */
 const COUNTED: ReadonlySet<string> = new Set(['serial', 'sim', 'operator', 'access_technology', 'cell']);
-/** Facts of one router: more than its modems have. A router may invent others. */
+/** Facts of one router: more than modems and a dozen profiles have. A router may invent others. */
 const FACTS_MAX = 48;
 const TEXT_CHARS_MAX = 64;
 /** Digits of the hash of a configuration that are kept, as its metric has. */
@@ -37,7 +37,7 @@ const HASH_CHARS = 12;
  * often.
  */
 export class DeviceChanges {
-  /** By kind and modem. */
+  /** By kind and modem or profile. */
   readonly #facts = new Map<string, string>();
   #configHash: string | undefined;
   /** What the last poll, or {@link recall}, has changed. */

@@ -138,8 +138,9 @@ export class RouterJournal {
   followDevice(changes: DeviceChanges, at: Moment, seenMs = 0): void {
     if (changes.uptime) this.#followUptime(changes.uptime, at, seenMs);
     for (const { kind: fact, of, before, after } of changes.latest) {
-      const kind = ROUTER_EVENTS.find((one) => one === (fact === 'profile' ? 'router.config' : `router.${fact}`));
-      const name = of !== '' && { [fact === 'profile' ? fact : 'modem']: of };
+      const isProfile = fact === 'profile';
+      const kind = ROUTER_EVENTS.find((one) => one === (isProfile ? 'router.config' : `router.${fact}`));
+      const name = isProfile ? { profile: of } : of !== '' && { modem: of };
       if (kind && before !== undefined) this.#add(kind, at, { ...name, before, after });
     }
   }
