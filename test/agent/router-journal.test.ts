@@ -333,6 +333,22 @@ test('a profile that is changed and not activated is an event, and so is its act
   ]);
 });
 
+test('profiles that are gone leave their place to others, and one that comes back is a new one', async () => {
+  const disk = new Disk();
+  const { poll } = startAgent(disk);
+  const modem = { router_modem_used_sim: [[{ modem: 'lte2', used_sim: 'SIM 1' }, 1]] } as const;
+  const list = (names: readonly string[], value: number, others = {}) =>
+    up([report({ router_profile_modified: names.map((profile) => [{ profile }, value]), ...others })]);
+  for (let day = 0; day < 60; day++) await poll(list(['kept', `day-${day}`], 1));
+  await poll(up([]));
+  await poll(list(['kept', 'day-0'], 0, modem));
+  await poll(list(['kept'], 0, { router_modem_used_sim: [[{ modem: 'lte2', used_sim: 'SIM 2' }, 1]] }));
+  expect(disk.records.map(({ message }) => message)).toEqual([
+    'Profile kept: changed, not activated → activated',
+    'SIM card of lte2: SIM 1 → SIM 2',
+  ]);
+});
+
 test('a hash of the configuration that is another one in every answer tells nothing', async () => {
   const disk = new Disk();
   const { poll } = startAgent(disk);

@@ -75,6 +75,7 @@ export class DeviceChanges {
         );
       }),
     );
+    this.#forgetProfiles(seen);
     this.latest = [
       ...this.#follow('serial ', serialNumber),
       ...this.#follow('firmware ', firmwareVersion),
@@ -92,6 +93,13 @@ export class DeviceChanges {
   /** Returns the facts to be kept over a restart. */
   list(): Readonly<Record<string, string>> {
     return Object.fromEntries([...this.#facts].filter(([key]) => !key.startsWith('cell ')));
+  }
+
+  /** Those that are gone leave their place to others, unless none was read: operators create and delete profiles. */
+  #forgetProfiles(read: ReadonlySet<string>): void {
+    const isProfile = (key: string) => key.startsWith('profile ');
+    if (![...read].some(isProfile)) return;
+    for (const key of this.#facts.keys()) if (isProfile(key) && !read.has(key)) this.#facts.delete(key);
   }
 
   /** Some firmware reports another hash every time: one counts when it is reported twice in a row. */
