@@ -122,7 +122,7 @@ export const routerKeysSchema = section('Keys of a router.', {
   ),
   byte_budget: byteBudget({
     description:
-      'Traffic of the agent with the router in a UTC day, in both directions, TLS included; 0 = no budget. Used faster than the day goes by, slow modules are read less often, then all status, then logs, and then logs pause. A share is kept for status polls.',
+      'Traffic of the agent with the router in a UTC day, in both directions, TLS included; 0 = no budget. If it is used faster than the day goes by, slow modules are read less often, then all status, then logs, and then logs pause. A share is kept for status polls.',
   }).prefault(0),
   data_plans: dataPlans.prefault([]),
 });

@@ -79,7 +79,7 @@ export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters & 
 
 export interface DemoRouters {
   readonly started: DemoStarted;
-  /** Stores what an agent with this configuration would have kept of the day before the start. Absent: they are too many. */
+  /** Stores what an agent with this configuration would have kept of the day before the start. Absent: the routers are in another process. */
   readonly storeHistory?: (config: Config) => Promise<void>;
 }
 
@@ -130,7 +130,7 @@ const SITES = ['north', 'east', 'south', 'west'];
 const findSite = (index: number) => (index > 15 && index % 3 === 0 ? 'centre' : SITES[index % SITES.length]);
 
 /** What has befallen the first routers before the start; a whole site had no power. */
-const TROUBLES = [undefined, 'other-password', 'slow', undefined, 'weak-signal'] as const;
+const TROUBLES = { [FAULTY.refused]: 'other-password', [FAULTY.slow]: 'slow', 4: 'weak-signal' } as const;
 
 /** Part of a YAML flow map. */
 export function renderRouterSettings(index: number, hasFaults: boolean): string {

@@ -38,8 +38,9 @@ parentPort?.on('message', (request: YamlRequest) => {
 });
 
 /** Copying the value takes 16 ms of the other thread for 10,000 routers. */
-function reply(to: YamlReply): void {
-  parentPort?.postMessage(to, to.positions ? [to.positions.nodes.buffer, to.positions.lineStarts.buffer] : []);
+function reply(answer: YamlReply): void {
+  const { positions } = answer;
+  parentPort?.postMessage(answer, positions ? [positions.nodes.buffer, positions.lineStarts.buffer] : []);
 }
 
 /**

@@ -153,7 +153,7 @@ const routerSchema = z.object({
   bytesToday: z.number(),
   /** Allowed per day (UTC); null without a budget. */
   byteBudget: z.number().nullable(),
-  use: useSchema.prefault(NO_USE),
+  use: useSchema,
   /** Firmware version of the first board. */
   firmware: text.nullable(),
   /** Last reported values; kept while the router is down. */
