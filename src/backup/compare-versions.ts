@@ -57,8 +57,11 @@ const KEY = /^[a-z][a-z0-9_-]{0,39}(?:\.[a-z0-9_-]{1,40}|\[\d{1,6}\]){1,12}=/;
  * which may be secrets, and nothing of other lines; or a reason. Throws {@link BackupError} `damaged`.
  */
 export async function compareKeys(archive: ProfileArchive, router: string, profile: string, to: number) {
-  const pair = choosePair(await archive.listVersions(router, profile), { to });
-  if (typeof pair === 'string') return pair;
+  // Listing versions would read all of them.
+  const { versions = [] } = (await archive.listProfiles(router)).find((one) => one.profile === profile) ?? {};
+  const [older, newer] = [versions.at(-to - 1), versions.at(-to)];
+  if (!older || !newer) return `there is no version ${to + 1}; ${versions.length} are kept`;
+  const pair = [older, newer];
   if (pair.some(({ format, bytes }) => format !== 'ascii' || bytes > KEYS_BYTES_MAX))
     return 'only versions of the format ascii, of 512 KiB at most, are compared on this page';
   const texts = await Promise.all(pair.map((version) => archive.readVersion(router, profile, version)));

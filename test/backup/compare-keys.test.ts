@@ -59,6 +59,13 @@ test('nothing of a value, a key or a certificate is shown, on whichever side of 
   expect(await compare(bench)).not.toContain('canary');
 });
 
+test('no other version is read than the two', async () => {
+  await using bench = await openArchive();
+  for (const value of [1, 2, 3]) await bench.keep(`a.b=${value}\nkey.${value}=\n`);
+  Object.assign(bench.archive, { listVersions: () => expect.unreachable('It reads every version') });
+  expect(await compare(bench, 2)).toBe('- a.b=…\n+ a.b=…\n- key.1=…\n+ key.2=…');
+});
+
 test('versions that cannot be compared are said so', async () => {
   await using bench = await openArchive(9);
   expect(await compare(bench)).toBe('there is no version 2; 0 are kept');
