@@ -22,5 +22,5 @@ export {
 } from './agent.ts';
 export { AGENT_FAMILIES } from './metrics/fleet-families.ts';
 export { DeviceFacts, InterfaceRates } from './router-state/device-facts.ts';
-export { storePast } from './routers/status-polling.ts';
+export { storePast } from './routers/past.ts';
 export type { CycleResult } from './run-cycle.ts';

@@ -317,18 +317,18 @@ test('a profile that is changed and not activated is an event, and so is its act
   expect(disk.records.map(({ event, message, details }) => [event, message, details])).toEqual([
     [
       'router.config',
-      'Profile a: activated → changed, not activated',
-      { profile: 'a', before: 'activated', after: 'changed, not activated' },
+      'Profile a: unchanged → changed since its activation',
+      { profile: 'a', before: 'unchanged', after: 'changed since its activation' },
     ],
     [
       'router.config',
-      'Profile b: changed, not activated → activated',
-      { profile: 'b', before: 'changed, not activated', after: 'activated' },
+      'Profile b: changed since its activation → unchanged',
+      { profile: 'b', before: 'changed since its activation', after: 'unchanged' },
     ],
     [
       'router.config',
-      'Profile : activated → changed, not activated',
-      { profile: '', before: 'activated', after: 'changed, not activated' },
+      'Profile : unchanged → changed since its activation',
+      { profile: '', before: 'unchanged', after: 'changed since its activation' },
     ],
   ]);
 });
@@ -344,7 +344,7 @@ test('profiles that are gone leave their place to others, and one that comes bac
   await poll(list(['kept', 'day-0'], 0, modem));
   await poll(list(['kept'], 0, { router_modem_used_sim: [[{ modem: 'lte2', used_sim: 'SIM 2' }, 1]] }));
   expect(disk.records.map(({ message }) => message)).toEqual([
-    'Profile kept: changed, not activated → activated',
+    'Profile kept: changed since its activation → unchanged',
     'SIM card of lte2: SIM 1 → SIM 2',
   ]);
 });

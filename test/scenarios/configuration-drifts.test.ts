@@ -103,13 +103,13 @@ test('a profile that was changed and is not active needs attention on the fleet 
     const answer = JSON.parse(await fleet.metrics('/api/v1/events?kind=router.config')) as { events: EventSummary[] };
     return answer.events.flatMap(({ message, details }) => ('profile' in details ? [message] : []));
   };
-  const pending = 'Profile Profile: activated → changed, not activated';
+  const pending = 'Profile Profile: unchanged → changed since its activation';
   expect(await listEvents()).toEqual([pending]);
   expect(await fleet.metrics('/?state=drift')).toContain('href="router/sim-1"');
   await addUser(fleet, 'another');
   await fleet.advance(10 * MINUTE_MS);
   expect(await attention()).toBeUndefined();
-  expect(await listEvents()).toEqual(['Profile Profile: changed, not activated → activated', pending]);
+  expect(await listEvents()).toEqual(['Profile Profile: changed since its activation → unchanged', pending]);
 });
 
 test('a content that changed without a change of numbers is counted as well', async () => {

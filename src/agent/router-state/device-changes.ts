@@ -18,7 +18,7 @@ const FOLLOWED: readonly (readonly [family: string, kind: string, read: (sample:
   ['router_modem_cell_info', 'cell', ({ labels }) => labels['cell_id']],
   ['router_modem_online', 'modem', ({ value }) => (value === 1 ? 'online' : 'offline')],
   ['router_wan_active_info', 'wan', ({ labels }) => labels['chain']],
-  ['router_profile_modified', 'profile', ({ value }) => (value === 1 ? 'changed, not activated' : 'activated')],
+  ['router_profile_modified', 'profile', ({ value }) => (value === 1 ? 'changed since its activation' : 'unchanged')],
 ];
 const UPTIME = 'router_uptime_seconds';
 /** Resource with the hash of the configuration. */

@@ -1,14 +1,12 @@
-import { type Clock, hashToUnit, type Logger, type SteppedClock } from '../../base/index.ts';
+import { type Clock, hashToUnit, type Logger } from '../../base/index.ts';
 import type { RouterClient } from '../../client/index.ts';
 import type { RouterSettings } from '../../config/index.ts';
-import { EVENTS_LOG, type Store } from '../../model/index.ts';
 import type { CurrentRun, RunOutcome } from '../../schedule/index.ts';
 import {
   ComplianceReader,
   ConfigurationReader,
   type ConfigurationSource,
   createLogFilesReader,
-  type DocumentSource,
   GenericReader,
   type PollResult,
   type ReaderContext,
@@ -16,9 +14,7 @@ import {
   StatusPoller,
   type StatusReader,
 } from '../../status/index.ts';
-import { reduceRouter } from '../router-state/reduce-router.ts';
 import type { RouterRecorder } from '../router-state/router-recorder.ts';
-import { RouterState } from '../router-state/router-state.ts';
 import { renderStoredHistory } from '../router-state/stored-history.ts';
 import type { AdaptiveInterval, RouterValues } from './adaptive-interval.ts';
 import type { ByteAccount } from './byte-account.ts';
@@ -38,10 +34,7 @@ const COMPLIANCE_KEY = 'compliance';
 const FIELDS_BYTES_MAX = 64 * 1024;
 /** Stored so that a restart does not request resources that the router lacks. */
 const CAPABILITIES_KEY = 'capabilities';
-const HISTORY_KEY = 'history';
-/** Polls of a past: one for each slot of the history. Milliseconds. */
-const [STEPS, STEP_MS] = [480, 3 * 60_000];
-const POLLED = { wire: { isTls: true, sent: 0, received: 0 }, isPutOff: false, isWhole: true, quietMs: STEP_MS };
+export const HISTORY_KEY = 'history';
 /** A crash loses at most this much of the history. Milliseconds. */
 const HISTORY_WRITE_MS = 5 * 60_000;
 
@@ -95,28 +88,6 @@ export function createPoller({ settings, client, followsLogs, values, clock }: P
     zone: settings.timezone,
     previous: values.read(name, CAPABILITIES_KEY),
   });
-}
-
-/**
- * Polls `source` for 24 hours by a clock that is stepped through them, and stores what an agent would have kept, so that the next one
- * recalls it: the history of a demonstration.
- */
-export async function storePast(router: RouterSettings, source: DocumentSource, store: Store, clock: SteppedClock) {
-  const { name, modules, poll, timezone: zone } = router;
-  const { interval: intervalMs, deadline: deadlineMs, stale_after: staleAfterMs } = poll;
-  const poller = new StatusPoller({ modules, source, clock, intervalMs, deadlineMs, staleAfterMs, zone });
-  const state = new RouterState();
-  const now = () => ({ wallMs: clock.now(), ms: clock.monotonic() });
-  reduceRouter(state, { type: 'journal-recalled', text: undefined }, now());
-  for (let step = 0; step < STEPS; step++) {
-    const result = await poller.pollOnce(new AbortController().signal);
-    if (result.isUp) reduceRouter(state, { type: 'log-caught-up', component: '', isWaitingForLineEnd: false }, now());
-    reduceRouter(state, { type: 'polled', result, certificateNotAfterMs: undefined, ...POLLED }, now());
-    await clock.advance(STEP_MS - (clock.monotonic() % STEP_MS));
-  }
-  const { text: position } = state.journal.prepare(state, Number.POSITIVE_INFINITY);
-  await store.commit({ router: name, component: EVENTS_LOG, position, lines: [] });
-  await store.writeValue(name, HISTORY_KEY, renderStoredHistory(state, now()) ?? '');
 }
 
 /** A reader whose state is kept over a restart. */
