@@ -118,13 +118,19 @@ test('what to do about a failure is said once', async () => {
 
 test('the changes of a version are shown, escaped, only when they are asked for', async () => {
   const asked: (string | number)[] = [];
-  const showChanges = (query: string, count = 1) =>
+  const showChanges = (query: string, count = 2) =>
     read(`/router/plant-7?view=${query}`, {
       describeRouter: () => UP,
       listBackups: () =>
         Promise.resolve(
-          Array.from({ length: count }, () => ({
-            ...{ profile: EVIL, number: 2, at: '2026-11-21T12:00:00.000Z', bytes: 1000, reason: 'change' as const },
+          Array.from({ length: count }, (_, index) => ({
+            ...{
+              profile: EVIL,
+              number: index + 2,
+              at: '2026-11-21T12:00:00.000Z',
+              bytes: 1000,
+              reason: 'change' as const,
+            },
           })),
         ),
       compareKeys: (...version) => {
@@ -137,6 +143,8 @@ test('the changes of a version are shown, escaped, only when they are asked for'
   expect(page).toContain(
     `<a href="?view=configuration&amp;${version.replace('&', '&amp;').replaceAll("'", '&#39;')}#changes">`,
   );
+  // There is none before the oldest.
+  expect(page.match(/#changes"/g)).toHaveLength(1);
   expect(page).not.toContain('id="changes"');
   for (const query of ['overview', `overview&${version}`, 'configuration&version=x', 'configuration&version=-1']) {
     await showChanges(query);
