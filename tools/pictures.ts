@@ -1,6 +1,6 @@
 /**
  * Writes the pictures of the documentation, docs/images: runs demos with faults, waits until each shows what its pictures are of, and
- * takes the pages in a browser. `npm run pictures`; takes less than ten minutes; Chromium has to be installed.
+ * takes the pages in a browser. `npm run pictures`; takes ten minutes; Chromium has to be installed.
  */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -53,8 +53,6 @@ const DEMOS: readonly Demo[] = [
     },
     pictures: [
       { name: 'fleet-light', path: '/', screen: 'light' },
-      { name: 'fleet-dark', path: '/', screen: 'dark' },
-      { name: 'fleet-phone', path: '/', screen: 'phone' },
       { name: 'failed-router-light', path: '/router/sim-2', screen: 'light' },
       { name: 'router-light', path: '/router/sim-5?range=24h', screen: 'light' },
     ],
