@@ -60,6 +60,9 @@ test('demo shows the day before its start: an outage, a router that refuses its 
     'sim-2 router.down',
     ...['sim-4', 'sim-8'].flatMap((name) => ['boot', 'down', 'up'].map((kind) => `${name} router.${kind}`)),
   ]);
+  // The refused router lists no logs, and has none of the simulated past.
+  const { logs } = (await ask('api/v1/logs')) as { logs: { component: string }[] };
+  expect(logs.filter(({ component }) => component === '')).toEqual([]);
   const { lastHours } = (await ask('api/v1/routers/sim-5')) as RouterAnswer;
   const mean = (points: RouterAnswer['lastHours']) =>
     points.reduce((sum, { signal }) => sum + (signal ?? Number.NaN), 0) / points.length;
