@@ -55,7 +55,7 @@ export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters & 
     features: { rangeRequests: true },
   });
   if (hasFaults) await startDemoFaults(simulator, clock, faults.signal);
-  let isStored = false;
+  const left = simulator.routers.slice(0, HISTORY_ROUTERS_MAX);
   return {
     started: {
       type: 'started',
@@ -63,17 +63,15 @@ export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters & 
       routers: simulator.routers.map(({ name, url }) => ({ name, url })),
     },
     async storeHistory({ routers: configured, storage: { path } }, signal) {
-      if (isStored) return;
-      isStored = true;
       using store = new EmbeddedStore({ path, spoolBytesMax: 0, now: () => clock.now() });
       const filter = { allow: HISTORY_METRICS.map((name) => ({ name, labels: {} })) };
-      for (const [index, one] of configured.slice(0, HISTORY_ROUTERS_MAX).entries()) {
+      for (const [index, router] of left.splice(0).entries()) {
         const past = createSteppedClock(clock.now() - HISTORY_MS);
-        const source = simulator.routers[index]?.openPast(past);
+        const one = configured[index];
         // A signal is only noticed between two of them.
         await yieldToLoop();
-        if (signal.aborted) return;
-        if (source) await storePast({ ...one, modules: filterModules(one.modules, filter) }, source, store, past);
+        if (!one || signal.aborted) return;
+        await storePast({ ...one, modules: filterModules(one.modules, filter) }, router.openPast(past), store, past);
       }
     },
     async [Symbol.asyncDispose]() {
