@@ -55,7 +55,7 @@ interface ModemDetail {
   /** Label `modem`. */
   readonly modem: string;
   readonly signal: SignalSummary | null;
-  /** As {@link RouterDetail.lastHours}, with results and signals only; null if those are of this modem: there is no other. */
+  /** As {@link RouterDetail.lastHours}, with results and signals only; null if those are of the only modem, and beyond two. */
   readonly lastHours: readonly HistoryPoint[] | null;
 }
 

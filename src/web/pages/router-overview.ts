@@ -174,7 +174,8 @@ export function renderModems(router: RouterDetail, range: string): Html {
   const { modems, lastHours, device } = router;
   const [, start] = findStart(lastHours, range);
   const charts = modems.map(({ modem, signal, lastHours: own }) => {
-    const chart = renderSignalHistory(signal ?? device.signal, (own ?? lastHours).slice(start));
+    // That of the router is of the only modem, or of another one.
+    const chart = renderSignalHistory(signal ?? device.signal, (own ?? (modems[1] ? [] : lastHours)).slice(start));
     return [toShown(modem), html`<div class="plots wide">${chart}</div>`] as const;
   });
   return html`${device.signal ? renderHours(router, 'modem', range, modems.length === 0 ? ['signal'] : []) : ''}

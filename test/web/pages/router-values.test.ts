@@ -220,6 +220,13 @@ test('each of two modems has a chart of its own signal above its values', async 
     ['lte2', 'Signal (RSRP): last -90 dBm', true],
     ['lte3', 'Signal (RSSI): last -60 dBm', true],
   ]);
+  // A router with more modems keeps no history of each, and that of the router is of another one.
+  const more = modems.map((modem, index) => (index === 0 ? modem : { ...modem, lastHours: null }));
+  const without = await show(
+    { values: [{ module: 'modem', help: '', families }], modems: more, lastHours: LAST_HOURS },
+    'modem',
+  );
+  expect(without.match(/aria-label="Signal [^,]*/g)).toEqual(['aria-label="Signal (RSRP): last -90 dBm']);
 });
 
 test('a yes or no has a colour where the module says which one is good, and none while it is not current', async () => {
