@@ -86,7 +86,7 @@ const ROUTERS: FleetList<ListedRouter> = {
   path: '/api/v1/routers?own=1',
   key: 'routers',
   // A process of an earlier version lacks the keys that came later.
-  row: z.preprocess((row) => ({ ...UNKNOWN, ...Object(row) }), listedRouterSchema),
+  row: z.looseObject({}).pipe(z.preprocess((row) => ({ ...UNKNOWN, ...row }), listedRouterSchema)),
   routerOf: ({ name }) => name,
   isShared: true,
 };

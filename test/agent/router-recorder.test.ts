@@ -778,6 +778,7 @@ const readBoard = (board: string) =>
       { name: 'router_board_info', help: '', type: 'info', samples: [{ labels: { board_type: board }, value: 1 }] },
     ],
   });
+const LOG = { labels: { component: 'network' }, lines: 1, bytes: 2, unparsed: 0, gaps: 3, caughtUpAtMs: -5 };
 const store = ({ recorder, clock }: ReturnType<typeof createBench>) =>
   renderStoredHistory(recorder.state, { wallMs: clock.now(), ms: clock.monotonic() });
 
@@ -820,6 +821,27 @@ test.for([
   const before = recorder.describe();
   record({ type: 'history-recalled', text, isFollowed: () => true });
   expect(recorder.describe()).toEqual(before);
+});
+
+test.for([
+  {},
+  { ...LOG, gaps: undefined },
+  { ...LOG, lines: 'many' },
+  { ...LOG, newestMs: 1e300 },
+  { ...LOG, lossAtMs: 'soon' },
+  { ...LOG, position: 7 },
+  { ...LOG, unshipped: 'page' },
+])('RouterRecorder recalls no logs if one has another form: %j', (log) => {
+  const bench = createBench();
+  bench.poll(up([]));
+  const recall = (...logs: readonly object[]) => {
+    const { recorder, record } = createBench();
+    const text = JSON.stringify({ ...JSON.parse(store(bench) ?? ''), logs });
+    record({ type: 'history-recalled', text, isFollowed: () => true });
+    return recorder.summarize();
+  };
+  expect(recall(LOG)).toMatchObject({ gaps: 3 });
+  expect(recall(LOG, { ...log, labels: { component: 'wan' } })).toMatchObject({ gaps: 0, logLossSince: null });
 });
 
 test('RouterRecorder stores a history that fits into a value, whatever the router says', () => {

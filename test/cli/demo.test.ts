@@ -1,9 +1,18 @@
 import { expect, test } from 'vitest';
 import { createSteppedClock } from '../../src/base/index.ts';
-import { findDemoPace, renderRouterSettings, startDemoFaults } from '../../src/cli/demo/demo-routers.ts';
+import {
+  findDemoPace,
+  renderRouterSettings,
+  startDemoFaults,
+  startDemoRouters,
+} from '../../src/cli/demo/demo-routers.ts';
+import type { Config } from '../../src/config/index.ts';
 import { demoLogSettings, startSimulator } from '../../src/simulator/index.ts';
+import { EmbeddedStore } from '../../src/store/index.ts';
 import type { RouterAnswer } from '../../src/web/index.ts';
+import { createRouterSettings } from '../agent/router-agent-bench.ts';
 import { startRouterExporter } from '../support/child.ts';
+import { createStoreFolder } from '../support/store-folder.ts';
 import { runCommand } from './run-command.ts';
 
 /** Goes back to the first line of the status, and erases the rest of the screen. */
@@ -60,6 +69,9 @@ test('demo shows the day before its start: an outage, a router that refuses its 
     'sim-2 router.down',
     ...['sim-4', 'sim-8'].flatMap((name) => ['boot', 'down', 'up'].map((kind) => `${name} router.${kind}`)),
   ]);
+  // The refused router lists no logs, and has none of the simulated past.
+  const { logs } = (await ask('api/v1/logs')) as { logs: { component: string }[] };
+  expect(logs.filter(({ component }) => component === '')).toEqual([]);
   const { lastHours } = (await ask('api/v1/routers/sim-5')) as RouterAnswer;
   const mean = (points: RouterAnswer['lastHours']) =>
     points.reduce((sum, { signal }) => sum + (signal ?? Number.NaN), 0) / points.length;
@@ -75,6 +87,25 @@ test('demo shows the day before its start: an outage, a router that refuses its 
   demo.process.kill();
   // Also the slow router is logged out of in time.
   expect((await demo.ended).stderr).not.toContain('shutdown');
+});
+
+test('the past of a demo ends with it, and is not made again for an agent that takes another address', async () => {
+  await using folder = await createStoreFolder();
+  await using demo = await startDemoRouters({ type: 'start', routers: 2, hasFaults: false });
+  const routers = demo.started.routers.map(({ name, url }) => createRouterSettings(url, { name }));
+  const config = { routers, storage: { path: folder.path } } as unknown as Config;
+  const readPast = () => {
+    using store = new EmbeddedStore({ path: folder.path, spoolBytesMax: 0, now: Date.now });
+    return routers.map(({ name }) => store.readValue(name, 'history'));
+  };
+  const end = new AbortController();
+  const ended = demo.storeHistory?.(config, end.signal);
+  setImmediate(() => end.abort());
+  await ended;
+  const [first, second] = readPast();
+  expect(second).toBeUndefined();
+  await demo.storeHistory?.(config, new AbortController().signal);
+  expect(readPast()).toEqual([first, undefined]);
 });
 
 test('demo-routers alone is wrong usage', async () => {

@@ -55,3 +55,16 @@ test('what a later version adds to an answer is passed over', async () => {
   await using bench = await openBench(createContent(peer.url, { others: new Map([[OTHER.name, OTHER]]) }));
   expect(await readMain(bench, '/dead-letters')).not.toMatch(/does not answer|left out/);
 });
+
+test('rows that are long texts or lists are left out at little cost', async () => {
+  const row = 'a'.repeat(1_000_000);
+  const rows = renderRows('routers', [...Array.from({ length: 20 }, () => row), [...row]]);
+  await using peer = await openPeer((request, response) => {
+    response.end(request.url?.startsWith('/api/v1/routers') ? rows : '{}');
+  });
+  await using bench = await openBench(createContent(peer.url));
+  const before = process.cpuUsage();
+  expect(await readMain(bench, '/')).toContain('sends 21 rows that are left out');
+  // Each text as an object of its characters would take a quarter of a second.
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3);
+});

@@ -9,12 +9,19 @@ import type { LogState, Moment, RouterState } from './router-state.ts';
 const time = z.number().nonnegative();
 const storedFacts = z.object({ readAtMs: time, device: deviceSchema });
 const storedSlots = z.object({ newestMs: time, slots: z.string() });
+/** Counts, and times whose sums are dates. */
+const number = z.number().min(-4e15).max(4e15);
+const storedLog = z
+  .object({ labels: z.object({ component: z.string() }), lines: number, bytes: number, unparsed: number, gaps: number })
+  .extend({ position: z.object({ file: z.string(), offset: number }).optional() })
+  .extend({ unshipped: z.object({ state: z.string(), message: z.string() }).optional() })
+  .catchall(number);
 const storedSchema = z.object({
   history: storedSlots.extend({ modems: z.record(z.string(), storedSlots).optional().catch(undefined) }),
   facts: storedFacts.optional().catch(undefined),
   /** When it was stored. */
-  at: z.object({ ms: z.number(), wallMs: time }).catch({ ms: 0, wallMs: 0 }),
-  logs: z.array(z.custom<LogState>((log) => typeof Object(log).labels?.component === 'string')).catch([]),
+  at: z.object({ ms: number, wallMs: number }).catch({ ms: 0, wallMs: 0 }),
+  logs: z.array(z.custom<LogState>((log) => storedLog.safeParse(log).success)).catch([]),
 });
 
 /**

@@ -30,6 +30,8 @@ export async function storePast(router: RouterSettings, source: DocumentSource, 
     reduceRouter(state, { type: 'polled', result, certificateNotAfterMs: undefined, ...POLLED }, now());
     await clock.advance(STEP_MS - (clock.monotonic() % STEP_MS));
   }
+  // It stands for all logs, whose lag it gave the history.
+  state.logs.clear();
   const { text: position } = state.journal.prepare(state, Number.POSITIVE_INFINITY);
   await store.commit({ router: name, component: EVENTS_LOG, position, lines: [] });
   await store.writeValue(name, HISTORY_KEY, renderStoredHistory(state, now()) ?? '');

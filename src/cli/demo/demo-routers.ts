@@ -1,5 +1,5 @@
 import { storePast } from '../../agent/index.ts';
-import { type Clock, createSteppedClock, createSystemClock } from '../../base/index.ts';
+import { type Clock, createSteppedClock, createSystemClock, yieldToLoop } from '../../base/index.ts';
 import type { Config } from '../../config/index.ts';
 import { demoLogSettings, type SimulatedRouter, type Simulator, startSimulator } from '../../simulator/index.ts';
 import { filterModules } from '../../status/index.ts';
@@ -55,19 +55,23 @@ export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters & 
     features: { rangeRequests: true },
   });
   if (hasFaults) await startDemoFaults(simulator, clock, faults.signal);
+  const left = simulator.routers.slice(0, HISTORY_ROUTERS_MAX);
   return {
     started: {
       type: 'started',
       caPem: simulator.caPem,
       routers: simulator.routers.map(({ name, url }) => ({ name, url })),
     },
-    async storeHistory({ routers: configured, storage: { path } }) {
+    async storeHistory({ routers: configured, storage: { path } }, signal) {
       using store = new EmbeddedStore({ path, spoolBytesMax: 0, now: () => clock.now() });
       const filter = { allow: HISTORY_METRICS.map((name) => ({ name, labels: {} })) };
-      for (const [index, one] of configured.slice(0, HISTORY_ROUTERS_MAX).entries()) {
+      for (const [index, router] of left.splice(0).entries()) {
         const past = createSteppedClock(clock.now() - HISTORY_MS);
-        const source = simulator.routers[index]?.openPast(past);
-        if (source) await storePast({ ...one, modules: filterModules(one.modules, filter) }, source, store, past);
+        const one = configured[index];
+        // A signal is only noticed between two of them.
+        await yieldToLoop();
+        if (!one || signal.aborted) return;
+        await storePast({ ...one, modules: filterModules(one.modules, filter) }, router.openPast(past), store, past);
       }
     },
     async [Symbol.asyncDispose]() {
@@ -79,8 +83,11 @@ export async function startDemoRouters(order: DemoOrder): Promise<DemoRouters & 
 
 export interface DemoRouters {
   readonly started: DemoStarted;
-  /** Stores what an agent with this configuration would have kept of the day before the start. Absent: the routers are in another process. */
-  readonly storeHistory?: (config: Config) => Promise<void>;
+  /**
+   * Stores what an agent with this configuration would have kept of the day before the start; once, also if the agent is started again,
+   * at another address. Absent: the routers are in another process.
+   */
+  readonly storeHistory?: (config: Config, signal: AbortSignal) => Promise<void>;
 }
 
 /**

@@ -126,7 +126,7 @@ async function runAgentAt(listenAddress: string, parts: DemoParts, flags: DemoFl
   const loaded = await readConfig({ 'config.file': configFile });
   if (!loaded.ok) return refuseConfig(loaded, io);
   const { config } = loaded;
-  await simulated.storeHistory?.(config);
+  await simulated.storeHistory?.(config, io.signal);
   const { forMs } = flags;
   const live = io.stdout.isTTY && !flags.hasRecords ? new LiveStatus(io) : undefined;
   const { logger, useSecretsOf } = openLogger(flags.log, live?.io ?? io);

@@ -31,7 +31,7 @@ const SEVERITY = /^\[([A-Z]+)\]/;
 const BY_PRIORITY: readonly Severity[] = [...SEVERITIES.values()];
 /** Host and program after a time of RFC 3164. */
 const HOST_AND_PROGRAM = /^([\w.:-]+) ([\w./-]{1,64}?)(?::(?: |$)|(?=\[\d+\]:))/;
-const EMBEDDED = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[/;
+const EMBEDDED = /(?:<\d{1,3}>)?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[/;
 const REPEAT = /^ {16}- Last output repeated (?:twice|(\d{1,9}) times) -$/;
 
 /**

@@ -248,6 +248,24 @@ test('RecordBuilder splits a line without a tag that quotes another one only whe
   expect(messagesOf(`2026-11-21 09:36:4${quoted}`)).toEqual(['2026-11-21 09:36:4', 'up']);
 });
 
+test('RecordBuilder leaves its priority to a line that follows half a line or the NUL bytes of a crash', () => {
+  const partsOf = (text: string) => {
+    const builder = new RecordBuilder(createContext(), createFile());
+    new LineSplitter(0).push(Buffer.from(`${text}\n`), (raw) => builder.push(raw));
+    const records = [...builder.take('closed').records].map((json) => JSON.parse(json) as LogRecord);
+    return records.map(({ severity, message }) => [severity, message]);
+  };
+  const line = '<11>2026-11-21 09:36:50 [wan] down';
+  expect(partsOf(`half a li${line}`)).toEqual([
+    [undefined, 'half a li'],
+    ['error', 'down'],
+  ]);
+  expect(partsOf(`\0\0\0${line}`).at(-1)).toEqual(['error', 'down']);
+  expect(partsOf(`${line} <12>2026-11-21 09:36:51 [wan] quoted`)).toEqual([
+    ['error', 'down <12>2026-11-21 09:36:51 [wan] quoted'],
+  ]);
+});
+
 test('RecordBuilder keeps a line with the name of a host whole in its original', () => {
   const text = '<11>Nov 21 09:36:49 plant wan: down';
   const builder = new RecordBuilder(createContext(), createFile());
