@@ -79,7 +79,8 @@ function describeUptime(router: RouterDetail): Tile {
 function describeLogs({ logs, logLagSeconds, bytes: { logsPausedUntil } }: RouterDetail): Tile {
   if (logs.length === 0) return [''];
   const gaps = logs.reduce((sum, log) => sum + log.gaps, 0);
-  const lost = gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`;
+  const lost =
+    gaps === 0 ? 'no gaps since the agent started' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`;
   if (logsPausedUntil !== null) {
     return [html`<span class="warn">paused</span>`, html`by the byte budget, until ${renderMoment(logsPausedUntil)}`];
   }
