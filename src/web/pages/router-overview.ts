@@ -111,7 +111,8 @@ const CHARTS = {
   response: {
     title: 'Response time',
     lines: [{ name: '', pick: (point) => point.responseSeconds }],
-    render: renderLength,
+    // A router nearby answers within a few milliseconds.
+    render: (value) => (value > 0 && value < 0.1 ? `${Number((value * 1000).toPrecision(2))} ms` : renderLength(value)),
   },
   lag: {
     title: 'Log lag',
