@@ -123,13 +123,19 @@ test('what to do about a failure is said once', async () => {
 
 test('the changes of a version are shown when they are asked for, escaped, and no version has no link', async () => {
   const asked: (string | number)[] = [];
-  const showChanges = (query: string, count = 1) =>
+  const showChanges = (query: string, count = 2) =>
     read(`/router/plant-7?view=${query}`, {
       describeRouter: () => UP,
       listBackups: () =>
         Promise.resolve(
-          Array.from({ length: count }, () => ({
-            ...{ profile: EVIL, number: 2, at: '2026-11-21T12:00:00.000Z', bytes: 1000, reason: 'change' as const },
+          Array.from({ length: count }, (_, index) => ({
+            ...{
+              profile: EVIL,
+              number: 2 + index,
+              at: '2026-11-21T12:00:00.000Z',
+              bytes: 1000,
+              reason: 'change' as const,
+            },
           })),
         ),
       compareKeys: (...version) => {
