@@ -193,10 +193,12 @@ test('profiles are backed up on schedule and after a change, each version once, 
       ...page.slice(page.indexOf('<h2>Backups</h2>')).matchAll(/<th scope="row">(.*?)<\/th>.*<td>(\w+)<\/td>/g),
     ];
     expect(rows.map(([, profile, reason]) => `${profile} ${reason}`)).toEqual([
-      '<bdi>Profile</bdi> 1 change',
+      '<bdi>Profile</bdi>, version 1 change',
       expect.stringMatching(/schedule$/),
       expect.stringMatching(/schedule$/),
     ]);
+    expect(page.split('>from the version before<')).toHaveLength(2);
+    expect(page.split('<td>none before it is kept<')).toHaveLength(3);
     // Which keys have changed, and no value.
     expect(page).not.toContain('id="changes"');
     const address =

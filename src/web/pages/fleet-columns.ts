@@ -124,7 +124,8 @@ export function createFleetColumns(base: string, nowMs: number): readonly Column
     },
     { title: 'Log lag', kind: 'number', key: 'lag', className: 'c-lag', cell: (router) => renderLogs(router, base) },
     {
-      title: 'Bytes today / month',
+      title: 'Bytes today / forecast',
+      help: 'Of the agent today / of the data plan at its end; without a plan, of the agent in 30 days',
       kind: 'number',
       key: 'bytes',
       className: 'c-bytes',

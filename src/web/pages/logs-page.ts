@@ -166,6 +166,7 @@ function createLogColumns(nowMs: number): readonly Column<RouterLogSummary>[] {
     },
     {
       title: 'Gaps',
+      help: 'Since the agent started',
       kind: 'number',
       key: 'gaps',
       rank: ({ gaps }) => gaps,
@@ -255,7 +256,7 @@ ${
   recentGaps.length === 0
     ? ''
     : html`<h2 id="gaps">Gaps</h2>
-${renderTable({ caption: 'Missing log lines', columns: GAP_COLUMNS, rows: recentGaps, empty: '', className: 'stack' })}`
+${renderTable({ caption: 'Missing log lines, also from before the agent started', columns: GAP_COLUMNS, rows: recentGaps, empty: '', className: 'stack' })}`
 }`;
 }
 

@@ -109,7 +109,7 @@ function describeLine(
   return `${name && `${name} `}last ${render(last)}, minimum ${render(Math.min(...known))}, maximum ${render(Math.max(...known))}`;
 }
 
-/** Grade of the last value, and since when all readings had it. */
+/** Grade of the last value, and since when all readings had it; until when, if there is none since. */
 function renderGrade(
   points: readonly HistoryPoint[],
   range: NonNullable<HistorySeries['range']>,
@@ -122,16 +122,19 @@ function renderGrade(
     const [word, other] = [grade(least), grade(most)];
     return [{ index, word: word === other ? word : '' }];
   });
-  const last = graded.at(-1)?.word ?? '';
+  const { index: end = 0, word: last = '' } = graded.at(-1) ?? {};
   if (last === '') return '';
   const before = graded.findLastIndex(({ word }) => word !== last);
   const first = graded[before + 1]?.index ?? 0;
   // After a point without a value, the first reading came at any time within this one.
   const isFollowed = graded[before]?.index === first - 1;
-  const since = isFollowed ? points[first] : points[first + 1];
-  if (!since) return `; ${last} now`;
+  const since = isFollowed ? first : first + 1;
+  // The newest point may not have a value yet.
+  const isOver = end < points.length - 2;
+  if (since > end || (isOver && since === end)) return `; ${last} at the last reading`;
+  const until = isOver ? html`, until ${renderClock(points[end]?.at ?? '')}` : '';
   // The time before the first value is not known.
-  return html`; ${last} since ${renderClock(since.at)}${before === -1 ? ' or longer' : ''}`;
+  return html`; ${last} since ${renderClock(points[since]?.at ?? '')}${before === -1 ? ' or longer' : ''}${until}`;
 }
 
 /** Lines end where a value is missing; a single value is a dot. */

@@ -79,7 +79,8 @@ function describeUptime(router: RouterDetail): Tile {
 function describeLogs({ logs, logLagSeconds, bytes: { logsPausedUntil } }: RouterDetail): Tile {
   if (logs.length === 0) return [''];
   const gaps = logs.reduce((sum, log) => sum + log.gaps, 0);
-  const lost = gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`;
+  const lost =
+    gaps === 0 ? 'no gaps since the agent started' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`;
   if (logsPausedUntil !== null) {
     return [html`<span class="warn">paused</span>`, html`by the byte budget, until ${renderMoment(logsPausedUntil)}`];
   }
@@ -110,7 +111,8 @@ const CHARTS = {
   response: {
     title: 'Response time',
     lines: [{ name: '', pick: (point) => point.responseSeconds }],
-    render: renderLength,
+    // A router nearby answers within a few milliseconds.
+    render: (value) => (value > 0 && value < 0.1 ? `${Number((value * 1000).toPrecision(2))} ms` : renderLength(value)),
   },
   lag: {
     title: 'Log lag',

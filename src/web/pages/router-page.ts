@@ -155,17 +155,17 @@ ${renderBackups(router.name, shown)}`;
   }
 }
 
-const createBackupColumns = (all: readonly BackupSummary[]): readonly Column<BackupSummary>[] => [
-  { title: 'Profile', cell: ({ profile, number }) => html`<bdi>${toShown(profile, 120)}</bdi> ${number}` },
+const listBackupColumns = (backups: readonly BackupSummary[]): readonly Column<BackupSummary>[] => [
+  { title: 'Profile', cell: ({ profile, number }) => html`<bdi>${toShown(profile, 120)}</bdi>, version ${number}` },
   { title: 'Time', cell: ({ at }) => renderMoment(at) },
   { title: 'Size', kind: 'number', cell: ({ bytes }) => renderBytes(bytes) },
   { title: 'Reason', cell: ({ reason }) => reason },
   {
     title: 'Changes',
     cell: ({ profile, number }) =>
-      all.some((one) => one.profile === profile && one.number > number)
+      backups.some((one) => one.profile === profile && one.number > number)
         ? html`<a href="?view=configuration&amp;profile=${encodeURIComponent(profile)}&amp;version=${number}#changes">from the version before</a>`
-        : '',
+        : 'none before it is kept',
   },
 ];
 
@@ -173,7 +173,7 @@ const createBackupColumns = (all: readonly BackupSummary[]): readonly Column<Bac
 function renderBackups(name: string, { backups, changes }: RouterView): Html | string {
   if (backups.length === 0) return '';
   return html`<h2>Backups</h2>
-${renderTable({ caption: 'Versions of profiles', columns: createBackupColumns(backups), rows: backups, empty: '' })}
+${renderTable({ caption: 'Versions of profiles', columns: listBackupColumns(backups), rows: backups, empty: '' })}
 ${changes === '' ? '' : html`<h3 id="changes">Changes</h3>\n<pre tabindex="0" role="region" aria-labelledby="changes">${changes}</pre>`}
 <p class="soft">Changes are shown without values, which may be secrets. With them: <code>router-exporter profiles diff ${name}</code></p>`;
 }

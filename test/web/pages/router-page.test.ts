@@ -126,7 +126,7 @@ test('the changes of a version are shown, escaped, only when they are asked for'
           Array.from({ length: count }, (_, index) => ({
             ...{
               profile: EVIL,
-              number: index + 2,
+              number: 2 + index,
               at: '2026-11-21T12:00:00.000Z',
               bytes: 1000,
               reason: 'change' as const,
@@ -358,8 +358,16 @@ test('the history of the signal says how good it is, and since when', async () =
     `${values} -88 dBm in the last 9 min; poor since 12:09.`,
   );
   expect(await captionOf(first, ...poor)).toBe(`${values} -104 dBm in the last 9 min; poor since 12:06 or longer.`);
-  expect(await captionOf(first, last)).toBe(`${values} -101 dBm in the last 3 min; poor now.`);
+  expect(await captionOf(first, last)).toBe(`${values} -101 dBm in the last 3 min; poor at the last reading.`);
   expect(await captionOf(pointOf(0, -85), pointOf(3, -105, -105, -85))).toBe(`${values} -85 dBm in the last 6 min.`);
+  // After an outage of several points, it is not that of now.
+  const none = [12, 15, 18].map((minute) => pointOf(minute, null));
+  expect(await captionOf(pointOf(0, -85), ...poor, ...none)).toBe(
+    `${values} -85 dBm in the last 21 min; poor since 12:03, until 12:09.`,
+  );
+  expect(await captionOf(pointOf(6, -85), last, ...none)).toBe(
+    `${values} -85 dBm in the last 15 min; poor at the last reading.`,
+  );
 });
 
 test('a router that is down leads to what it wrote before', async () => {

@@ -122,7 +122,7 @@ test('the overview of a router has a tile for signal, WAN, traffic, supply, upti
     Supply: '24 V, 0 V; 41.3 °C at most',
     Uptime: '20 min; restarted within the last hour',
     Data: '586 KiB; by the agent this month',
-    Logs: '4 s behind; 1 log, no gaps',
+    Logs: '4 s behind; 1 log, no gaps since the agent started',
   });
   expect(page).toContain('title="RSRP -112 dBm: unusable"');
   expect(page).toContain('<span class="warn">20 min</span>');
