@@ -5,19 +5,11 @@ import {
   parseJson,
   readString,
   renderBytes,
+  renderLength,
   renderMany,
 } from '../base/index.ts';
 import { type AgentFlags, askAgent } from './support/agent-client.ts';
-import {
-  type CommandIo,
-  cutToWidth,
-  EXIT,
-  type ExitCode,
-  renderJson,
-  renderLength,
-  renderTable,
-  writeResult,
-} from './support/io.ts';
+import { type CommandIo, cutToWidth, EXIT, type ExitCode, renderJson, renderTable, writeResult } from './support/io.ts';
 
 interface FleetFlags extends AgentFlags {
   readonly state: readonly string[];
@@ -86,11 +78,11 @@ function toRow(router: Router, nowMs: number): readonly string[] {
   return [
     toText(router, 'name'),
     lifecycle === 'maintenance' ? `${state} (maintenance)` : state,
-    Number.isNaN(since) ? '' : renderLength((nowMs - since) / 1000),
+    Number.isNaN(since) ? '' : renderLength(Math.max(0, Math.floor((nowMs - since) / 1000))),
     toText(router, 'firmware'),
     toText(device, 'operator'),
     typeof signal['value'] === 'number' ? `${signal['value']} ${toText(signal, 'kind')}` : '',
-    typeof lag === 'number' ? renderLength(lag) : '',
+    typeof lag === 'number' ? renderLength(Math.floor(lag)) : '',
     toText(router, 'url'),
     toText(toMap(router, 'failure'), 'error') || toText(toMap(router, 'fault'), 'error'),
   ];

@@ -1,4 +1,4 @@
-import { createSystemClock, renderBytes, renderErrorChain, toPrintable } from '../base/index.ts';
+import { createSystemClock, renderBytes, renderErrorChain, renderLength, toPrintable } from '../base/index.ts';
 import type { DownloadFacts, RouterClient } from '../client/index.ts';
 import {
   followOnce,
@@ -18,7 +18,6 @@ import {
   type ExitCode,
   openProgress,
   renderJson,
-  renderLength,
   renderTable,
   writeResult,
 } from './support/io.ts';
@@ -100,7 +99,9 @@ function renderAge(stamp: string | undefined): string {
   if (stamp === undefined) return '';
   const utcMs = parseStampUtcMs(stamp);
   // A name may contain an impossible date.
-  return Number.isNaN(utcMs) ? stamp : `${renderLength((createSystemClock().now() - utcMs) / 1000)} ago`;
+  return Number.isNaN(utcMs)
+    ? stamp
+    : `${renderLength(Math.max(0, Math.floor((createSystemClock().now() - utcMs) / 1000)))} ago`;
 }
 
 /** For people: `2026-11-29T14:02:11Z network WARNING [wan] message`. */

@@ -1,9 +1,9 @@
 import { DeviceFacts, InterfaceRates } from '../agent/index.ts';
-import { renderMany } from '../base/index.ts';
+import { renderLength, renderMany } from '../base/index.ts';
 import type { Listing } from '../logs/index.ts';
 import type { MetricFamily } from '../model/index.ts';
 import { gradeSignal, renderBitRate, SIGNAL_UNITS } from '../web/index.ts';
-import { renderLength, renderTable } from './support/io.ts';
+import { renderTable } from './support/io.ts';
 
 const HOUR_S = 3600;
 

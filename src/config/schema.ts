@@ -106,11 +106,12 @@ function toEditorSchema(schema: JsonSchema): JsonSchema {
     };
   }
   const { items, propertyNames, additionalProperties, anyOf, oneOf } = node;
-  const properties = node.properties && Object.entries(node.properties).filter(([, { kind }]) => kind !== 'removed');
   return {
     ...node,
-    ...(properties && {
-      properties: Object.fromEntries(properties.map(([key, value]) => [key, toEditorSchema(value)])),
+    ...(node.properties && {
+      properties: Object.fromEntries(
+        Object.entries(node.properties).map(([key, value]) => [key, toEditorSchema(value)]),
+      ),
     }),
     ...(items && { items: toEditorSchema(items) }),
     ...(propertyNames && { propertyNames: withoutKind(propertyNames) }),

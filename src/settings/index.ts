@@ -89,7 +89,6 @@ export {
   moment,
   parsed,
   parseMoment,
-  removed,
   renderByteSize,
   secret,
   secretOf,

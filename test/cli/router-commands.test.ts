@@ -182,7 +182,7 @@ describe('logs', () => {
     await router?.whenQuiet();
     const table = await run(['logs', 'list', 'sim-1']);
     expect(table.stdout).toMatch(
-      /^COMPONENT +CURRENT +ARCHIVES +OLDEST +NEWEST\n(.*\n)*network +yes +1 {2}\ds ago {2}\ds ago\n/,
+      /^COMPONENT +CURRENT +ARCHIVES +OLDEST +NEWEST\n(.*\n)*network +yes +1 {2}\d s ago {2}\d s ago\n/,
     );
     const json = await run(['logs', 'list', 'sim-1', '--json']);
     expect(JSON.parse(json.stdout)).toContain('network/current');

@@ -86,7 +86,6 @@ describe('renderJsonSchema()', () => {
 
   it.each([
     ['a misspelt key', withRouter('timezon: UTC'), ['/routers/0timezon']],
-    ['a removed key', `web: { fresh_min_age: 10s }\n${withRouter()}`, ['/webfresh_min_age']],
     ['a missing key', 'routers: [{ name: a }]', ['/routers/0']],
     ['no router at all', 'sinks: []', ['']],
     ['another word', withRouter('auth: tokn'), ['/routers/0/auth']],

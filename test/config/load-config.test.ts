@@ -154,13 +154,6 @@ describe('loadConfig()', () => {
     });
   });
 
-  it('says of a removed key what to write instead', async () => {
-    const { lines } = await load(`web: { fresh_min_age: 30s }\n${withRouter()}`);
-    expect(lines).toEqual([
-      'router-exporter.yaml:1:8: web.fresh_min_age: This key was removed: leave it out; a fresh probe polls a router whose values are 10s old or older',
-    ]);
-  });
-
   it('takes client certificate, key and fingerprint of a router', async () => {
     const fingerprint = `${'AB:'.repeat(31)}CD`;
     const tls = `{ cert_file: c.pem, key_file: k.pem, fingerprint_sha256: "${fingerprint}" }`;

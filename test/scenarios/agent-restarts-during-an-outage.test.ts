@@ -104,4 +104,15 @@ test('after a restart in an outage, the read progress of the logs is as before, 
     await fleet.reload((config) => config);
     expect(await readLogs()).toMatchObject({ logs: { length: before.logs.length }, gaps: 1 });
   }
+
+  // Read again, they are not as if nothing had been lost; a day later, a restart does not warn any more.
+  await fleet.router().clearFault();
+  await fleet.advance(20 * MINUTE_MS);
+  expect(await readLogs()).toMatchObject({ gaps: 1 });
+  expect(strip(await fleet.metrics('/'))).toContain('1 log gap');
+  await fleet.stopAgent();
+  await fleet.clock.advance(24 * 60 * MINUTE_MS);
+  await fleet.startAgent();
+  await fleet.advance(5 * MINUTE_MS);
+  expect(await readLogs()).toMatchObject({ gaps: 0 });
 });

@@ -102,6 +102,15 @@ export function listShownLogs({ logs, recalledLogs }: RouterState): readonly Log
   return [...(logs.size > 0 ? logs : recalledLogs).values()];
 }
 
+const DAY_MS = 86_400_000;
+
+/** Returns the gaps of a log since the agent started, or those of the last 24 hours that are remembered if they are more. */
+export function countGaps({ gaps }: RouterState, log: LogState, { wallMs }: Moment): number {
+  const isRecent = ({ component, foundMs, reason }: (typeof gaps)[number]) =>
+    component === log.labels['component'] && foundMs > wallMs - DAY_MS && reason !== 'skipped';
+  return Math.max(log.gaps, gaps.filter(isRecent).length);
+}
+
 /**
  * Returns the time in milliseconds since the log that is furthest behind was read to its end; `undefined` before the
  * first.

@@ -20,7 +20,7 @@ import type {
 import type { ByteAccount } from '../routers/byte-account.ts';
 import type { DataPlans } from '../routers/data-plans.ts';
 import type { RouterLifecycle } from '../routers/lifecycle-keeper.ts';
-import { findLagMs, findLossSinceMs, listShownLogs } from './log-states.ts';
+import { countGaps, findLagMs, findLossSinceMs, listShownLogs } from './log-states.ts';
 import { describeResources } from './resource-states.ts';
 import { toPart } from './router-metrics.ts';
 import { findRetryAfterMs, type Moment, type RouterState, toSeconds, toTime } from './router-state.ts';
@@ -68,7 +68,7 @@ export function summarizeRouter(state: RouterState, around: RouterSurroundings, 
     lifecycle: { state: lifecycle.state, until: toTime(lifecycle.untilMs), setBy: lifecycle.setBy },
     logLagSeconds: toSeconds(findLagMs(state, at)) ?? null,
     logLossSince: toTime(findLossSinceMs(listShownLogs(state), at)),
-    gaps: listShownLogs(state).reduce((sum, { gaps }) => sum + gaps, 0),
+    gaps: listShownLogs(state).reduce((sum, log) => sum + countGaps(state, log, at), 0),
     isSlow: around.pace().level !== 'usual',
     certificateExpiry: toTime(state.certificateNotAfterMs),
     bytesToday: around.bytes().budget.usedBytes,
@@ -152,7 +152,7 @@ export function describeLogs(state: RouterState, at: Moment): readonly RouterLog
     lines: log.lines,
     bytes: log.bytes,
     unparsedLines: log.unparsed,
-    gaps: log.gaps,
+    gaps: countGaps(state, log, at),
     archives: log.archives ?? null,
     newest: toTime(log.newestMs),
     lagSeconds: log.caughtUpAtMs === undefined ? null : (at.ms - log.caughtUpAtMs) / 1000,

@@ -1,7 +1,7 @@
 import { fstatSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { type Readable, Writable } from 'node:stream';
-import { escapeForTerminal, renderDuration, renderErrorChain } from '../../base/index.ts';
+import { escapeForTerminal, renderErrorChain } from '../../base/index.ts';
 
 /** The parts of the process that a command uses. */
 export interface CommandIo {
@@ -82,12 +82,6 @@ class FileOutput extends Writable {
       done(cause instanceof Error ? cause : new TypeError(String(cause)));
     }
   }
-}
-
-/** Renders a duration in its larger units: `12s`, `5m`, `3d4h`. */
-export function renderLength(seconds: number): string {
-  const step = seconds < 60 ? 1 : seconds < 86_400 ? 60 : 3600;
-  return renderDuration(Math.max(0, Math.floor(seconds / step)) * step * 1000);
 }
 
 /** Truncates lines to the width of a terminal; elsewhere, they stay whole. */

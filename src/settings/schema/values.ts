@@ -55,7 +55,7 @@ export type About = {
   readonly default?: string | number | boolean | readonly string[];
   /**
    * Name of the type in the reference. Default: that of the kind of value. `undocumented`: not in the reference;
-   * `unsupported` and `removed`: rejected.
+   * `unsupported`: rejected.
    */
   readonly kind?: string;
   /** Seldom set: in a second table of the reference. */
@@ -169,21 +169,10 @@ export function choice<const Words extends readonly [string, ...string[]]>(about
 
 /** A key that similar programs have and this one rejects, with a reason: a whole sentence. */
 export function unsupported(reason: string) {
-  return refused(
-    { description: `Not supported: ${reason}.`, kind: 'unsupported' },
-    `This key is not supported: ${reason}`,
-  );
-}
-
-/** A removed key. It is rejected with its replacement, and is in neither the reference nor the JSON Schema. */
-export function removed(instead: string) {
-  return refused({ description: '', kind: 'removed' }, `This key was removed: ${instead}`);
-}
-
-function refused(about: About, message: string) {
+  const message = `This key is not supported: ${reason}`;
   return z
     .unknown()
-    .meta(about)
+    .meta({ description: `Not supported: ${reason}.`, kind: 'unsupported' })
     .superRefine((value, context) => {
       if (value === undefined) return;
       context.addIssue({ code: 'custom', message, params: { isSentence: true } });

@@ -237,7 +237,7 @@ function listKeys(map: z.core.$ZodType): string[] {
   return Object.keys(shape).filter((key) => {
     const inner = shape[key];
     const kind = inner && z.globalRegistry.get(unwrap(inner, undefined))?.['kind'];
-    return inner !== undefined && kind !== 'unsupported' && kind !== 'removed' && kind !== 'undocumented';
+    return inner !== undefined && kind !== 'unsupported' && kind !== 'undocumented';
   });
 }
 

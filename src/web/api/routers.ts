@@ -143,7 +143,7 @@ const routerSchema = z.object({
   logLagSeconds: z.number().nullable(),
   /** Earliest `lossSince` of its logs; null = none. */
   logLossSince: moment.nullable(),
-  /** Missing pieces of its logs since the agent started; until they are read again, those that an earlier agent counted. */
+  /** Missing pieces of its logs since the agent started, or those remembered of the last 24 hours if they are more. */
   gaps: z.number(),
   /** True while its response time stretches its intervals. */
   isSlow: z.boolean(),

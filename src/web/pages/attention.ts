@@ -16,6 +16,8 @@ interface Concerned {
   /** Routers of the whole fleet, by key of the filters. */
   readonly counts: Readonly<Record<string, number>>;
   readonly total: number;
+  /** Log gaps of the whole fleet. */
+  readonly gaps: number;
   readonly processes: readonly ProcessPart<ProcessSummary>[];
   readonly configuration: ConfigurationSummary;
   /** The worst first; none in an outage, which names them itself. */
@@ -32,7 +34,6 @@ const SPOOL_SHARE_HIGH = 0.9;
 /** Lists what an operator should look at, the worst first. */
 export function listConcerns(fleet: Concerned, base: string): readonly Concern[] {
   const { counts, processes } = fleet;
-  const gaps = processes.reduce((sum, { value }) => sum + value.gaps, 0);
   const sinks = processes.flatMap(({ name, value }) => value.sinks.map((sink) => ({ ...sink, at: renderAt(name) })));
   const letters = sinks.reduce((sum, one) => sum + one.deadLetters, 0);
   const some = (count: number | undefined, tone: Concern['tone'], href: string, render: (count: number) => string) =>
@@ -52,7 +53,7 @@ export function listConcerns(fleet: Concerned, base: string): readonly Concern[]
     }),
     ...listReloads(fleet.configuration, base),
     ...processes.flatMap(({ name, value }) => listSpool(value.spool, renderAt(name), fleet.total, base)),
-    ...some(gaps, 'warn', `${base}logs/positions?sort=-gaps`, (count) => renderMany(count, 'log gap')),
+    ...some(fleet.gaps, 'warn', `${base}logs/positions?sort=-gaps`, (count) => renderMany(count, 'log gap')),
     ...some(letters, 'warn', `${base}dead-letters`, (count) => renderMany(count, 'dead letter')),
     ...some(counts['certificate'], 'warn', '?state=certificate', (count) => {
       return `${renderMany(count, 'certificate')} of routers ${count === 1 ? 'expires' : 'expire'} within 30 days`;

@@ -48,6 +48,7 @@ export const fleetPage: Page<FleetPageContent> = {
       {
         counts: view.wholeCounts,
         total: view.total,
+        gaps: view.gaps,
         processes: counts.values,
         configuration: content.describeConfiguration(),
         sites: view.outage ? [] : view.sites,

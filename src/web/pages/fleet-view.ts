@@ -28,6 +28,8 @@ import {
 /** The data of the fleet page. */
 export interface FleetView {
   readonly total: number;
+  /** Log gaps of the whole fleet. */
+  readonly gaps: number;
   /** Routers that match search and facets, in any state. */
   readonly matching: number;
   /** Of the matching routers, by key of {@link FILTERS}. */
@@ -132,10 +134,11 @@ export async function viewFleet(
   const found: Ranked[] = [];
   const parts = new Set(filters.flatMap(([key, { partOf }]) => (partOf === undefined ? [] : key)));
   const routersDown: DownRouter[] = [];
-  let [total, matching, use] = [0, 0, NO_FLEET_USE];
+  let [total, gaps, matching, use] = [0, 0, 0, NO_FLEET_USE];
   await forEachYielding(content.listRouters(), (one) => {
     const router = withoutCredentials(one);
     total++;
+    gaps += router.gaps;
     countFacets(facets, router);
     if (router.state === 'down') {
       const { since, isFirstState, labels, failure, fault, firmware, device } = router;
@@ -170,6 +173,7 @@ export async function viewFleet(
   const rows = ranked.flatMap(({ name }) => content.findRouter(name) ?? []).map(withoutCredentials);
   return {
     total,
+    gaps,
     matching,
     counts,
     wholeCounts,

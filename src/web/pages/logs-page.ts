@@ -112,7 +112,7 @@ async function renderLogs(
   return html`<h1>Logs</h1>
 ${notices}
 ${renderTabs('positions', `${base}logs`, `${base}logs/positions`)}
-<p>${renderMany(count, 'log')} followed; ${gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`} found since the agent started, and before it in logs that were not read since.
+<p>${renderMany(count, 'log')} followed; ${gaps === 0 ? 'no gaps' : html`<strong class="warn">${renderMany(gaps, 'gap')}</strong>`} found since the agent started or in the last 24 h.
 <i>Lines expire in</i> is red when the lag has reached a third of it: the router will soon delete unread lines.</p>
 ${renderSearch('Search router and log names', query)}
 ${renderTable({
@@ -166,7 +166,7 @@ function createLogColumns(nowMs: number): readonly Column<RouterLogSummary>[] {
     },
     {
       title: 'Gaps',
-      help: 'Since the agent started',
+      help: 'Since the agent started, or those remembered of the last 24 h if they are more',
       kind: 'number',
       key: 'gaps',
       rank: ({ gaps }) => gaps,

@@ -17,7 +17,6 @@ import {
   parsed,
   parseRouterUrl,
   refuseSecretForms,
-  removed,
   routerUrl,
   type Settled,
   type SoundOf,
@@ -163,7 +162,6 @@ export const webSectionSchema = section('The server for metrics and the status p
       kind: 'list of addresses',
     })
     .optional(),
-  fresh_min_age: removed('leave it out; a fresh probe polls a router whose values are 10s old or older'),
   allowed_hosts: z
     .array(hostPattern('Host name, or `*.` and a domain for all names in it.'), { error: HOSTS })
     .max(HOSTS_MAX, { error: HOSTS })

@@ -456,7 +456,7 @@ test('what needs attention is listed, the worst first, each with its number and 
     { certificateExpiry: soon },
     { device: { ...ROUTER.device, drift: 'profile' } },
     { device: { ...ROUTER.device, uptimeSeconds: 60 } },
-    { device: { ...ROUTER.device, uptimeSeconds: 60 } },
+    { device: { ...ROUTER.device, uptimeSeconds: 60 }, gaps: 1234 },
   ];
   const sinks = [
     { ...SINK, deadLetters: 2 },
@@ -472,7 +472,7 @@ test('what needs attention is listed, the worst first, each with its number and 
   const all = {
     listRouters,
     describeConfiguration,
-    ...createProcess({ sinks, gaps: 1234, spool: { ...SPOOL, secondsToFull: 7200 } }),
+    ...createProcess({ sinks, spool: { ...SPOOL, secondsToFull: 7200 } }),
   };
   expect(await list(all)).toEqual([
     ['bad', '?state=loss', '1 router may lose log lines'],
@@ -484,6 +484,7 @@ test('what needs attention is listed, the worst first, each with its number and 
   ]);
   expect(await list({ listRouters })).toEqual([
     ['bad', '?state=loss', '1 router may lose log lines'],
+    ['warn', 'logs/positions?sort=-gaps', '1,234 log gaps'],
     ['warn', '?state=certificate', '1 certificate of routers expires within 30 days'],
     ['warn', '?state=drift', '1 router with a changed profile or an unexpected configuration'],
     ['warn', '?state=rebooted', '2 routers restarted within the last hour'],
@@ -492,7 +493,7 @@ test('what needs attention is listed, the worst first, each with its number and 
     ['loss', ['r-0001']],
     ['certificate', ['r-0002']],
     ['drift', ['r-0003']],
-    ['rebooted', ['r-0004', 'r-0005']],
+    ['rebooted', ['r-0005', 'r-0004']],
   ] as const) {
     expect(readNames(await read(`/?state=${state}`, { listRouters }))).toEqual(names);
   }
