@@ -203,8 +203,8 @@ function renderNotice({ name, failure, fault }: RouterDetail, canShowLines: bool
   if (error === undefined) return '';
   const step = failure ? failure.step : fault?.step;
   if (!step) return html`<div class="notice"><p><strong>Not polled:</strong> ${toShown(error)}</p></div>`;
-  // An error with advice of its own ends with it, as a second sentence.
   const where = fault ? renderStep(fault) : step;
+  // An error with advice of its own ends with it, as a second sentence.
   return html`<div class="notice"><p><strong>${failure ? 'Fails' : 'Degraded'} at ${where}:</strong> ${toShown(error)}</p>
 ${/[.?!] [A-Z]/.test(error) ? '' : html`<p>${explainFailure(failure?.reason ?? step) ?? ''}.</p>`}
 <p>Step by step: <code>router-exporter doctor ${name}</code>${failure && canShowLines ? html`. Before the failure: <a href="?view=logs">its last lines</a>` : ''}</p></div>`;
